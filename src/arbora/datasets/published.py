@@ -1,0 +1,109 @@
+"""Loaders of published data sets that Arbora may not redistribute; they are read where the user keeps them."""
+
+import csv
+import os
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..errors import DataNotFoundError
+from ..forest import Forest
+from ..io.elastic import read_elastic
+from ..io.json import read_jsonl
+
+_FASHION = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
+
+
+class LabelledRows(NamedTuple):
+    """An array data set: one datum a row."""
+
+    X: NDArray[np.float64]  # (n, d)
+    y: NDArray[np.str_]  # (n,) known classes
+    names: NDArray[np.str_]  # (n,) what each row is
+
+
+def load_inex2005(split: str | None = None) -> Forest:
+    """INEX 2005, structure of XML documents (papers 000, 001): 4,820 training and 4,811 test trees, 11 classes.
+
+    `split` is "train", "test" or None for both, training trees first; the vocabulary is always that of both.
+    """
+    return _load_inex("inex2005", "inex05", split)
+
+
+def load_inex2006(split: str | None = None) -> Forest:
+    """INEX 2006, structure of XML documents (paper 001): 6,053 training and 6,054 test trees, 18 classes.
+
+    `split` is "train", "test" or None for both, training trees first; the vocabulary is always that of both.
+    """
+    return _load_inex("inex2006", "inex06", split)
+
+
+def load_synthetic(split: str | None = None) -> Forest:
+    """The published left / symmetric / right trees of paper 000 section 6.1: 600 training and 180 test trees.
+
+    Labels "1" to "4" are the number of children plus one, as published; `make_asymmetric_trees` draws more of the kind.
+    """
+    _check_split(split)
+    path = _find("synthetic", "synthetic.jsonl.gz")
+    return read_jsonl(path, split=split, vocabulary=("1", "2", "3", "4"), progress=False)
+
+
+def load_shock() -> Forest:
+    """Shock-like trees of the 216 Kimia silhouettes (the kind of data of paper 002), 18 classes of 12."""
+    return read_jsonl(_find("shock", "kimia216_shock.jsonl.gz"), progress=False)
+
+
+def load_animals() -> LabelledRows:
+    """33 animals by 102 yes-or-no features (Kemp and Tenenbaum 2008; paper 003), 8 classes."""
+    with _find("animals", "animals33.csv").open(newline="", encoding="utf-8") as file:
+        _, *rows = csv.reader(file)
+    return LabelledRows(
+        X=np.array([row[2:] for row in rows], np.float64),
+        y=np.array([row[1] for row in rows]),
+        names=np.array([row[0] for row in rows]),
+    )
+
+
+def load_fashion() -> LabelledRows:
+    """100 Fashion-MNIST images (the size used by paper 003), ten of each class, 784 pixels scaled to 0..1."""
+    with np.load(_find("fashion", "fashion100.npz")) as file:
+        image, code = file["X"], file["y"]
+    rank = np.zeros(len(code), int)  # among the images of the class
+    for c in np.unique(code):
+        rank[code == c] = np.arange((code == c).sum())
+    return LabelledRows(
+        X=image.reshape(len(image), -1) / 255.0,
+        y=np.array(_FASHION)[code],
+        names=np.array([f"{_FASHION[c]}-{r}" for c, r in zip(code, rank, strict=True)]),
+    )
+
+
+def _load_inex(folder: str, stem: str, split: str | None) -> Forest:
+    _check_split(split)
+    paths = {part: _find(folder, f"{stem}.{part}.elastic.tree") for part in ("train", "test")}
+    parts = {part: read_elastic(path, progress=False) for part, path in paths.items()}
+    words = sorted({word for part in parts.values() for word in part.vocabulary}, key=int)
+    chosen = [part.with_vocabulary(words) for key, part in parts.items() if split in (None, key)]
+    return Forest.concat(chosen)
+
+
+def _find(folder: str, file: str) -> Path:
+    """Path of a file of a data set: below $ARBORA_DATA if set, else below a ``shared/data`` beside the project."""
+    given = os.environ.get("ARBORA_DATA")
+    here = Path.cwd()
+    bases = [Path(given)] if given else [up.parent / "shared" / "data" for up in (here, *here.parents)]
+    for base in bases:
+        if (base / folder / file).is_file():
+            return base / folder / file
+    wanted = Path(folder) / file
+    where = f"ARBORA_DATA={given}" if given else "../shared/data, seen from here or from a folder above"
+    raise DataNotFoundError(
+        f"{wanted} not found below {where}; put the file at {wanted} in a folder and set ARBORA_DATA to that folder"
+    )
+
+
+def _check_split(split: str | None) -> None:
+    if split not in (None, "train", "test"):
+        raise ValueError(f'split={split!r}; wanted "train", "test" or None for both')

@@ -1,0 +1,37 @@
+"""The errors and warnings Arbora raises; each message says where, what was found, what was wanted, what to do."""
+
+
+class ArboraError(Exception):
+    """Anything Arbora refuses; the command line prints its message without a traceback."""
+
+
+class ForestError(ArboraError, ValueError):
+    """The trees, or the arrays that should describe them, break an invariant of Forest."""
+
+
+class ReadError(ArboraError, ValueError):
+    """A file cannot be read as trees."""
+
+
+class ModelFileError(ArboraError, ValueError):
+    """A saved forest or model is damaged, or of a version this Arbora does not know."""
+
+
+class DataNotFoundError(ArboraError, FileNotFoundError):
+    """A data set that Arbora does not ship is not where it is looked for."""
+
+
+class MissingDependencyError(ArboraError, ImportError):
+    """An optional package is needed for this, and is not installed."""
+
+
+class NotConvergedWarning(UserWarning):
+    """The iteration budget ended before the stopping rule was met."""
+
+
+class UnexplainedTreesWarning(UserWarning):
+    """Some trees have probability zero under every component."""
+
+
+class SkippedFilesWarning(UserWarning):
+    """Some files could not be read and were left out, as asked."""

@@ -1,0 +1,67 @@
+"""Reader of bracketed trees, as treebanks have them: ``(S (NP (DT the) (NN cat)) (VP (VBZ sleeps)))``."""
+
+import re
+from collections.abc import Sequence
+
+from ..forest import MISSING, Forest
+from .columns import Columns, Fault, label_code
+from .sources import Policy, Source, decode, position, read_bytes, read_files, shown
+
+SUFFIXES = (".mrg", ".ptb", ".brackets", ".penn")
+
+# An opening bracket with its label (perhaps none), a closing one, or a word.
+_TOKEN = re.compile(r"\(\s*([^\s()]*)|(\))|([^\s()]+)")
+
+
+def read_brackets(
+    source: Source,
+    *,
+    leaves: bool = True,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read Penn-style trees; a bracket is a node labelled by its first word, each further word a leaf.
+
+    `leaves=False` leaves the further words out.  A bracket without a label has a missing one; an outer one around a
+    single tree, as the Penn Treebank has, is left out.  Trees may follow each other anyhow.
+    """
+
+    def read_file(path: str, columns: Columns) -> None:
+        _add_trees(decode(read_bytes(path)), leaves, columns)
+
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+
+
+def _add_trees(text: str, leaves: bool, columns: Columns) -> None:
+    words, depth, label = columns.words, columns.depth, columns.label
+    level, root, opened = 0, len(depth), 0  # depth of the next node, place of the root, offset of its bracket
+    for token in _TOKEN.finditer(text):
+        name, close, word = token.groups()
+        if name is not None:
+            if level == 0:
+                root, opened = len(depth), token.start()
+            depth.append(level)
+            label.append(label_code(words, name or None))
+            level += 1
+        elif close and level > 0:
+            level -= 1
+            if level == 0:
+                _unwrap(root, columns)
+                columns.end_tree()
+        elif word and level > 0:
+            if leaves:
+                depth.append(level)
+                label.append(words[word])
+        else:
+            raise Fault(f"found {shown(close or word)} outside a tree, wanted '('", *position(text, token.start()))
+    if level:
+        raise Fault(f"the tree that starts here is not closed, wanted {level} more ')'", *position(text, opened))
+
+
+def _unwrap(root: int, columns: Columns) -> None:
+    """Leave out an unlabelled root with a single child."""
+    depth = columns.depth
+    if columns.label[root] == MISSING and depth[root + 1 :].count(1) == 1:
+        depth[root:] = [d - 1 for d in depth[root + 1 :]]
+        del columns.label[root]

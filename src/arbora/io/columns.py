@@ -1,0 +1,192 @@
+"""What every reader fills: nodes in document order (parents first), and one call that makes them a Forest."""
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..forest import MISSING, Forest, Ints32, _natural
+from ..jit import jit
+
+PACK_AT = 1 << 20  # nodes kept as Python integers before they are packed into arrays
+
+_NONE = np.empty(0, np.int32)
+
+Target = int | float | bool | str | None
+
+
+class Fault(Exception):
+    """What is wrong with one file or line, before it is known which file; becomes the sentence of a ReadError."""
+
+    def __init__(self, what: str, line: int | None = None, column: int | None = None) -> None:
+        super().__init__(what)
+        self.what, self.line, self.column = what, line, column
+
+    def at(self, path: str) -> str:
+        """The whole sentence: file, line, column, what was found and wanted."""
+        line = "" if self.line is None else f", line {self.line}"
+        column = "" if self.column is None else f", column {self.column}"
+        return f"{path}{line}{column}: {self.what}"
+
+
+class Words(dict[str, int]):
+    """Label names numbered in the order they are met; looking up a new one adds it."""
+
+    def __missing__(self, word: str) -> int:
+        code = self[word] = len(self)
+        return code
+
+
+class Mark(NamedTuple):
+    """A place to go back to when a file or line turns out to be bad."""
+
+    nodes: int
+    trees: int
+
+
+class Columns:
+    """Depth and label (and slot, where a format has it) of every node, appended by readers in document order.
+
+    Readers append to the lists `depth` and `label` directly, because a call for each node would cost more than the
+    reading.  `slot` stays empty unless the format states slots; then it has an entry for each node.
+    """
+
+    def __init__(self) -> None:
+        self.words = Words()
+        self.depth: list[int] = []
+        self.label: list[int] = []
+        self.slot: list[int] = []
+        self.name: list[str | None] = []
+        self.target: list[Target] = []
+        self.nameless: list[bool] = []  # trees whose source says that they have no name
+        self._packed: list[tuple[Ints32, Ints32, Ints32]] = []
+
+    def mark(self) -> Mark:
+        return Mark(len(self.depth), len(self.name))
+
+    def extend(self, depth: Ints32, label: Ints32) -> None:
+        """Append nodes that already are arrays; they cannot be taken back, so they must come from good files."""
+        self._pack()
+        self._packed.append((depth, label, _NONE))
+
+    def rewind(self, mark: Mark) -> None:
+        """Forget everything after the mark.  Words stay: `build` leaves out those that no node uses."""
+        for nodes in (self.depth, self.label, self.slot):
+            del nodes[mark.nodes :]
+        for trees in (self.name, self.target, self.nameless):
+            del trees[mark.trees :]
+
+    def end_tree(self, name: str | None = None, target: Target = None, nameless: bool = False) -> None:
+        """Close the tree whose nodes were appended last; a name of None is filled in by `end_file`."""
+        if self.target and (target is None) != (self.target[0] is None):
+            found, before = ("no class", "one") if target is None else (f"class {target!r}", "none")
+            raise Fault(f"{found}, though the trees before have {before}; give a class to all trees or to none")
+        self.name.append(name)
+        self.target.append(target)
+        self.nameless.append(nameless)
+
+    def end_file(self, path: str, mark: Mark) -> None:
+        """Name the trees of a file that have no name yet: the path, with #1, #2, ... if there are several."""
+        several = len(self.name) - mark.trees > 1
+        for t in range(mark.trees, len(self.name)):
+            if self.name[t] is None:
+                self.name[t] = f"{path}#{t - mark.trees + 1}" if several else path
+        if len(self.depth) >= PACK_AT:
+            self._pack()
+
+    def _pack(self) -> None:
+        if not self.depth:
+            return
+        lists = (self.depth, self.label, self.slot)
+        depth, label, slot = (np.array(values, np.int32) for values in lists)
+        self._packed.append((depth, label, slot))
+        for values in lists:
+            values.clear()
+
+    def build(self, vocabulary: Sequence[str] | None) -> Forest:
+        """The forest of all trees; without a vocabulary, over the sorted labels that occur."""
+        self._pack()
+        self._packed = self._packed or [(_NONE, _NONE, _NONE)]
+        depth, label, slot = (np.concatenate(parts) for parts in zip(*self._packed, strict=True))
+        self._packed.clear()
+        parent, slot, post, start, in_order = to_post_order(depth, slot)
+        sorted_label = np.empty_like(label)
+        sorted_label[post] = label
+        columns = {"parent": parent, "slot": slot, "label": sorted_label, "vocabulary": tuple(self.words)}
+        columns["target"] = _target_column(self.target)
+        columns["name"] = None if all(self.nameless) and self.nameless else self.name
+        if in_order:
+            forest = Forest(tree_start=start, **columns)
+        else:  # siblings of a forest are kept by slot, which needs a sort
+            forest = Forest.from_parents(**columns, tree=np.repeat(np.arange(len(start) - 1), np.diff(start)))
+        return forest.with_vocabulary(self._words_in_use(label) if vocabulary is None else vocabulary)
+
+    def _words_in_use(self, label: Ints32) -> list[str]:
+        used = np.bincount(label[label >= 0], minlength=len(self.words)) > 0
+        return sorted((word for word, keep in zip(self.words, used.tolist(), strict=True) if keep), key=_natural)
+
+
+def label_code(words: Words, label: str | None) -> int:
+    """Number of a label; None is a missing one."""
+    return MISSING if label is None else words[label]
+
+
+def _target_column(target: list[Target]) -> NDArray[Any] | None:
+    """Integers if all classes are, else numbers, else text; None if there are no classes."""
+    if not target or target[0] is None:
+        return None
+    kinds = {type(value) for value in target}
+    if kinds == {bool}:
+        return np.array(target, bool)
+    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in target):  # type: ignore[operator]
+        return np.array(target, np.int64)
+    if kinds <= {int, float}:
+        return np.array(target, np.float64)
+    return np.array([str(value) for value in target])
+
+
+@jit
+def to_post_order(depth: Any, given_slot: Any) -> Any:
+    """Parent, slot, new place of each node, tree offsets, and whether siblings come by slot, from pre-order depths.
+
+    The result is in post-order; `given_slot` is empty when the slot is the position among the siblings.
+    """
+    n = depth.shape[0]
+    deepest = 0
+    n_trees = 0
+    for u in range(n):
+        deepest = max(deepest, depth[u])
+        n_trees += depth[u] == 0
+    above = np.empty(deepest + 1, np.int64)  # the last node met at each depth
+    parent = np.empty(n, np.int64)  # in document order
+    slot = np.empty(n, np.int32)
+    due = np.zeros(n, np.int64)  # slot after that of the last child
+    size = np.ones(n, np.int64)
+    in_order = True
+    for u in range(n):
+        above[depth[u]] = u
+        parent[u], slot[u] = -1, -1
+        if depth[u] > 0:
+            p = above[depth[u] - 1]
+            parent[u] = p
+            slot[u] = given_slot[u] if given_slot.shape[0] else due[p]
+            in_order &= slot[u] >= due[p]
+            due[p] = slot[u] + 1
+    post = np.empty(n, np.int64)
+    start = np.zeros(n_trees + 1, np.int64)
+    t = n_trees
+    for u in range(n - 1, -1, -1):
+        # Before u in post-order come the nodes before it in document order, less its ancestors, plus its descendants.
+        post[u] = u - depth[u] + size[u] - 1
+        if depth[u] > 0:
+            size[parent[u]] += size[u]
+        else:
+            start[t] = u + size[u]
+            t -= 1
+    parent_out = np.empty(n, np.int64)
+    slot_out = np.empty(n, np.int32)
+    for u in range(n):
+        parent_out[post[u]] = post[parent[u]] if parent[u] >= 0 else -1
+        slot_out[post[u]] = slot[u]
+    return parent_out, slot_out, post, start, in_order

@@ -1,0 +1,82 @@
+"""Reader of CoNLL-U treebanks: a sentence is a tree of words, the head of a word its parent."""
+
+from collections.abc import Sequence
+
+from ..errors import ReadError
+from ..forest import Forest
+from .columns import Columns, Fault
+from .sources import Policy, Source, decode, read_bytes, read_files, shown
+
+SUFFIXES = (".conllu", ".conll")
+COLUMNS = {"form": 1, "lemma": 2, "upos": 3, "deprel": 7}
+
+Word = tuple[int, str, int, int]  # number, label, number of the head, line
+
+
+def read_conllu(
+    source: Source,
+    *,
+    label: str = "deprel",
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read dependency trees; siblings keep the order of the sentence, multiword and empty nodes are left out.
+
+    `label`: the column that becomes the label, "deprel", "upos", "form" or "lemma".
+    """
+    if label not in COLUMNS:
+        raise ReadError(f'label={label!r}; wanted "deprel", "upos", "form" or "lemma"')
+
+    def read_file(path: str, columns: Columns) -> None:
+        sentence: list[Word] = []
+        for number, line in enumerate([*decode(read_bytes(path)).split("\n"), ""], 1):
+            if line.strip() == "":
+                if sentence:
+                    _add_sentence(sentence, columns)
+                    sentence = []
+            elif not line.startswith("#"):
+                word = _parse_word(line.rstrip("\r"), COLUMNS[label], number)
+                if word is not None:
+                    sentence.append(word)
+
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+
+
+def _parse_word(line: str, column: int, number: int) -> Word | None:
+    """One word, or None for a multiword token (1-2) or an empty node (1.1)."""
+    fields = line.split("\t")
+    if len(fields) != 10:
+        raise Fault(f"found {len(fields)} columns, wanted 10 separated by tabs", number)
+    place, head = fields[0], fields[6]
+    if "-" in place or "." in place:
+        return None
+    if not (place.isascii() and place.isdigit() and head.isascii() and head.isdigit()) or len(place) + len(head) > 30:
+        raise Fault(f"found ID {shown(place)} and HEAD {shown(head)}, wanted whole numbers", number)
+    return int(place), fields[column], int(head), number
+
+
+def _add_sentence(sentence: list[Word], columns: Columns) -> None:
+    children: dict[int, list[int]] = {}
+    index = {place: u for u, (place, _, _, _) in enumerate(sentence)}
+    first = sentence[0][3]
+    if len(index) < len(sentence):
+        raise Fault("two words of the sentence that starts here have the same ID, wanted IDs that differ", first)
+    for u, (_, _, head, line) in enumerate(sentence):
+        if head and head not in index:
+            raise Fault(f"HEAD {head} is not a word of the sentence, wanted an ID of it, or 0 at the root", line)
+        children.setdefault(head, []).append(u)
+    roots = children.get(0, [])
+    if len(roots) != 1:
+        raise Fault(f"the sentence that starts here has {len(roots)} roots, wanted one word with HEAD 0", first)
+    stack = [(roots[0], 0)]
+    n_before = len(columns.depth)
+    while stack:
+        u, level = stack.pop()
+        place, word, _, _ = sentence[u]
+        columns.depth.append(level)
+        columns.label.append(columns.words[word])
+        stack.extend((v, level + 1) for v in reversed(children.get(place, ())))
+    if len(columns.depth) - n_before < len(sentence):
+        raise Fault("the heads of the sentence that starts here form a cycle, wanted a tree", first)
+    columns.end_tree()

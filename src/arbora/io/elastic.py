@@ -1,0 +1,72 @@
+"""Reader of the INEX structure files: one tree a line, ``class:label(child child ...)``, a leaf is ``label($)``."""
+
+import re
+from collections.abc import Sequence
+
+from ..forest import Forest
+from .columns import Columns, Fault, Target
+from .sources import Policy, Source, read_lines, shown
+
+SUFFIXES = (".elastic", ".elastic.tree")
+
+# One token a node, and one for each closing bracket: a leaf, an opened node, a bracket, or anything else.
+_TOKEN = re.compile(r"\s*(?:([^\s():$]+)\((\$\))?|(\))|(\S))")
+_CLASS = re.compile(r"\s*([^\s():$]+)\s*:")
+
+
+def read_elastic(
+    source: Source,
+    *,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read ``.elastic.tree`` files; the class before the colon becomes the target, the slot is the child's place."""
+    return read_lines(source, SUFFIXES, _read_line, Policy(on_error, vocabulary, progress))
+
+
+def _read_line(text: str, name: str, columns: Columns) -> None:
+    head = _CLASS.match(text)
+    if head is None:
+        raise Fault(
+            f"found {shown(text)}, wanted class:label(...); each line starts with the class of its tree", None, 1
+        )
+    depth, label, words = columns.depth, columns.label, columns.words
+    level, started = 0, False  # depth of the next node; whether the root was met
+    for word, leaf, close, other in _TOKEN.findall(text, head.end()):
+        if word:
+            if level == 0 and started:
+                raise _broken(text, head.end())
+            started = True
+            depth.append(level)
+            label.append(words[word])
+            if not leaf:
+                level += 1
+        elif close and level > 0:
+            level -= 1
+        elif close or other:
+            raise _broken(text, head.end())
+    if level or not started:
+        raise _broken(text, head.end())
+    columns.end_tree(name, _number_or_text(head[1]))
+
+
+def _number_or_text(word: str) -> Target:
+    return int(word) if word.isascii() and word.isdigit() and len(word) < 19 else word
+
+
+def _broken(text: str, start: int) -> Fault:
+    """Say where a line that is known to be wrong goes wrong; the fast loop does not keep positions."""
+    level, nodes = 0, 0
+    for token in _TOKEN.finditer(text, start):
+        word, leaf, close, other = token.groups()
+        column = token.start(1 if word else token.lastindex or 0) + 1
+        if other or (close and level == 0):
+            return Fault(f"found {shown(other or close)}, wanted label(children) or label($)", None, column)
+        if word and level == 0 and nodes:
+            return Fault(f"found {shown(word)} after the end of the tree, wanted one tree a line", None, column)
+        nodes += bool(word)
+        level += bool(word and not leaf) - bool(close)
+    if nodes == 0:
+        return Fault("the tree is empty, wanted label(children) or label($)", None, start + 1)
+    return Fault(f"{level} brackets are still open at the end of the line, wanted a ')' for each", None, len(text))

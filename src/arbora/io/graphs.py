@@ -1,0 +1,105 @@
+"""Forests from and to networkx graphs: a rooted tree is a DiGraph whose edges lead from parent to child."""
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+from ..errors import ForestError, MissingDependencyError
+from ..forest import MISSING, UNSEEN, Forest
+
+
+def _networkx() -> Any:
+    try:
+        import networkx as nx
+    except ImportError:
+        raise MissingDependencyError("graphs need networkx; install arbora[graphs]") from None
+    return nx
+
+
+def from_networkx(
+    graphs: Any,
+    *,
+    label: str | None = "label",
+    slot: str = "slot",
+    vocabulary: Sequence[str] | None = None,
+) -> Forest:
+    """The trees of a DiGraph, or of several; a graph of several trees gives them in the order of their roots.
+
+    `label` names the node attribute with the label (None as a value: missing); ``label=None`` takes the node itself.
+    `slot` names the attribute with the slot; without it, children follow each other in the order of the edges.  The
+    graph attributes "target" and "name" are kept when every graph has them.
+    """
+    nx = _networkx()
+    several = list(graphs) if isinstance(graphs, Iterable) and not isinstance(graphs, nx.Graph) else [graphs]
+    nested: list[dict[str, Any]] = []
+    marks: list[dict[str, Any]] = []
+    for g, graph in enumerate(several):
+        if not isinstance(graph, nx.Graph):
+            raise ForestError(f"graph {g} is {type(graph).__name__}; wanted a networkx DiGraph or a list of them")
+        if not graph.is_directed() or graph.is_multigraph():
+            raise ForestError(
+                f"graph {g}: it is undirected or has multiple edges; wanted a DiGraph, see networkx.bfs_tree"
+            )
+        trees = _trees_of(graph, g, label, slot)
+        nested += trees
+        marks += [graph.graph] * len(trees)
+    optional = {key: [m[key] for m in marks] for key in ("target", "name") if marks and all(key in m for m in marks)}
+    return Forest.from_nested(nested, vocabulary, target=optional.get("target"), name=optional.get("name"))
+
+
+def _trees_of(graph: Any, g: int, label: str | None, slot: str) -> list[dict[str, Any]]:
+    """Nested trees of one graph, once it is sure that it is nothing but trees."""
+    crowded = next((u for u, n in graph.in_degree() if n > 1), None)
+    if crowded is not None:
+        raise ForestError(f"graph {g}, node {crowded!r}: {graph.in_degree(crowded)} parents; wanted at most one")
+    roots = [u for u, n in graph.in_degree() if n == 0]
+    made: dict[Any, dict[str, Any]] = {}
+    stack = list(reversed(roots))
+    while stack:
+        u = stack.pop()
+        made[u] = _nested_node(graph, g, u, label, slot)
+        stack.extend(graph.successors(u))
+    if len(made) < graph.number_of_nodes() or not roots:
+        raise ForestError(f"graph {g}: it is empty or has a cycle; wanted a rooted tree")
+    for u, node in made.items():
+        children = [made[v] for v in graph.successors(u)]
+        if children:
+            node["children"] = children
+    return [made[u] for u in roots]
+
+
+def _nested_node(graph: Any, g: int, u: Any, label: str | None, slot: str) -> dict[str, Any]:
+    data = graph.nodes[u]
+    if label is not None and label not in data:
+        raise ForestError(
+            f"graph {g}, node {u!r}: no attribute {label!r}; set it, or take label=None for the node's name"
+        )
+    node: dict[str, Any] = {"label": str(u) if label is None else data[label]}
+    node |= {key: data[given] for key, given in (("slot", slot), ("unseen", "unseen")) if given in data}
+    return node
+
+
+def to_networkx(forest: Forest) -> list[Any]:
+    """One DiGraph a tree: nodes 0, 1, ... (the root first) with "label" and "slot"; "target" and "name" on the graph.
+
+    A missing label is None; an unseen one is None with the attribute "unseen".
+    """
+    nx = _networkx()
+    graphs = []
+    for t in range(forest.n_trees):
+        lo, hi = int(forest.tree_start[t]), int(forest.tree_start[t + 1])
+        graph = nx.DiGraph()
+        if forest.name is not None:
+            graph.graph["name"] = forest.name[t]
+        if forest.target is not None:
+            graph.graph["target"] = forest.target[t].item()
+        # Backwards, because parents come after children.
+        for u in range(hi - 1, lo - 1, -1):
+            m, number = int(forest.label[u]), hi - 1 - u
+            graph.add_node(number, label=forest.vocabulary[m] if m > MISSING and m != UNSEEN else None)
+            if m == UNSEEN:
+                graph.nodes[number]["unseen"] = True
+            if forest.parent[u] >= 0:
+                graph.nodes[number]["slot"] = int(forest.slot[u])
+                graph.add_edge(hi - 1 - int(forest.parent[u]), number)
+        graphs.append(graph)
+    return graphs

@@ -1,0 +1,60 @@
+"""Reader of HTML files, as broken as they come: an element is a node, its tag the label."""
+
+from collections.abc import Sequence
+
+from lxml import etree
+
+from ..forest import Forest
+from .columns import Columns, Fault
+from .sources import Policy, Source, read_bytes, read_files
+from .xml import DEEPEST_LXML, MAX_BYTES, MAX_DEPTH, Markup, add_elements, check_depth, check_markup
+
+SUFFIXES = (".html", ".htm", ".xhtml")
+
+
+def read_html(
+    source: Source,
+    *,
+    attributes: bool = False,
+    text: str | None = None,
+    max_depth: int = MAX_DEPTH,
+    max_bytes: int = MAX_BYTES,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read HTML documents, one tree a file; the parser mends what is broken, and adds ``html`` and ``body``.
+
+    `attributes`: each attribute adds a child ``@name`` before all other children.  `text`: "kind" adds a child
+    ``#text`` wherever there is text that is not blank.  A document deeper than `max_depth` (256) or, unpacked, longer
+    than `max_bytes` (100 million) is refused; raise them for files you trust (the parser goes no deeper than 2,048).
+    """
+    markup = check_markup(Markup("keep", attributes, text, max_depth, max_bytes))
+    huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
+    parser = etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge)
+
+    def read_file(path: str, columns: Columns) -> None:
+        data = read_bytes(path, max_bytes)
+        try:
+            root = etree.fromstring(data, parser) if data.strip() else None
+        except (etree.LxmlError, AssertionError) as error:
+            raise Fault(f"not readable as HTML ({error}); mend the file") from None
+        _check_limits(parser, max_depth)
+        if root is None:
+            raise Fault("there is no element in it, wanted an HTML document; leave the file out")
+        check_depth(root, max_depth)
+        add_elements(root, markup, columns)
+
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+
+
+def _check_limits(parser: etree.HTMLParser, max_depth: int) -> None:
+    """Refuse a document that the parser cut short at one of its own limits, which it does without a word."""
+    for entry in parser.error_log.filter_from_fatals():
+        if "depth" in entry.message:
+            deepest = min(max_depth, DEEPEST_LXML)
+            raise Fault(
+                f"elements are nested deeper than {deepest}; raise max_depth (up to {DEEPEST_LXML})", entry.line
+            )
+        if "limit" in entry.type_name.lower() or "huge" in entry.message.lower():
+            raise Fault(f"{entry.message}; raise max_bytes above {MAX_BYTES} if you trust the file", entry.line)

@@ -1,0 +1,132 @@
+"""Reader of Newick files: ``((a,b)c,d:0.1)root;``, any number of trees a file."""
+
+import re
+from bisect import bisect_right
+from collections.abc import Sequence
+from itertools import pairwise
+from typing import NamedTuple
+
+from ..errors import ReadError
+from ..forest import MISSING, Forest
+from .columns import Columns, Fault, label_code
+from .sources import Policy, Source, decode, position, read_bytes, read_files, shown
+
+SUFFIXES = (".nwk", ".newick", ".tre", ".tree", ".nhx")
+
+# What is said of a node, name and length, and the sign that ends it (or opens the next one).
+_NAME = r"[^\s()\[\],:;']+"
+_TOKEN = re.compile(rf"\s*(?:'([^']*(?:''[^']*)*)'|({_NAME}))?\s*(?::\s*({_NAME}))?\s*([(),;]|\S|$)")
+_COMMENT_EDGE = re.compile(r"'[^']*(?:''[^']*)*'|[\[\]]")
+
+
+class _Options(NamedTuple):
+    unnamed: str | None
+    length_bins: list[float] | None
+
+
+def read_newick(
+    source: Source,
+    *,
+    unnamed: str | None = None,
+    length_bins: Sequence[float] | None = None,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read Newick trees; the name of a node is its label, the place among the children its slot.
+
+    A node without a name has a missing label, or the label `unnamed`.  Names may be quoted, comments in square brackets
+    are left out, underscores stay.  Branch lengths are left out too, unless `length_bins` gives increasing edges: with
+    one edge of at most 0.3, a node ``a:0.3`` is labelled ``a|1`` (nodes without a length keep their name).
+    """
+    bins = None if length_bins is None else [float(edge) for edge in length_bins]
+    if bins is not None and (not bins or any(not a < b for a, b in pairwise(bins))):
+        raise ReadError(f"length_bins={length_bins!r}; wanted one edge or more, increasing")
+    options = _Options(unnamed, bins)
+
+    def read_file(path: str, columns: Columns) -> None:
+        text = decode(read_bytes(path))
+        if "[" in text or "]" in text:
+            text = _without_comments(text)
+        _add_trees(text, options, columns)
+
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+
+
+def _without_comments(text: str) -> str:
+    """The text with comments (which may nest) blanked out, so that positions stay true."""
+    pieces, kept, level, opened = [], 0, 0, 0
+    for edge in _COMMENT_EDGE.finditer(text):
+        if edge[0] == "[":
+            if level == 0:
+                pieces.append(text[kept : edge.start()])
+                opened = edge.start()
+            level += 1
+        elif edge[0] == "]":
+            level -= 1
+            if level < 0:
+                raise Fault("found ']' without '[', wanted a comment in square brackets", *position(text, edge.start()))
+            if level == 0:
+                pieces.append(re.sub(r"[^\n]", " ", text[opened : edge.end()]))
+                kept = edge.end()
+    if level:
+        raise Fault("the comment is not closed, wanted ']'", *position(text, opened))
+    return "".join(pieces) + text[kept:]
+
+
+def _add_trees(text: str, options: _Options, columns: Columns) -> None:
+    depth, label = columns.depth, columns.label
+    stack: list[int] = []  # the open inner nodes, by their place in the columns
+    closed = -1  # the inner node whose name comes next; -1 where a new node must start
+    for token in _TOKEN.finditer(text):
+        quoted, name, length, sign = token.groups()
+        bare = quoted is None and name is None and length is None
+        if sign == "(" and bare and closed < 0:
+            stack.append(len(depth))
+            depth.append(len(stack) - 1)
+            label.append(MISSING)
+            continue
+        if bare and closed < 0 and not stack and sign in ("", ";"):
+            if sign == ";":
+                raise _fault(text, token, "a tree before it")
+            return  # the end of the text, between trees
+        code = _label(token, name if quoted is None else quoted.replace("''", "'"), options, columns)
+        if closed < 0:
+            depth.append(len(stack))
+            label.append(code)
+        else:
+            label[closed] = code
+        closed = -1
+        if sign == ")" and stack:
+            closed = stack.pop()
+        elif sign == ";" and not stack:
+            columns.end_tree()
+        elif sign != "," or not stack:
+            raise _fault(text, token, _wanted(sign, len(stack)))
+
+
+def _label(token: re.Match[str], name: str | None, options: _Options, columns: Columns) -> int:
+    """Number of the label that the name, and the length if it counts, make."""
+    name = name or options.unnamed
+    if token[3] is not None:
+        try:
+            length = float(token[3])
+        except ValueError:
+            what = f"found the branch length {shown(token[3])}, wanted a number"
+            raise Fault(what, *position(token.string, token.start(3))) from None
+        if options.length_bins is not None:
+            name = f"{name or ''}|{bisect_right(options.length_bins, length)}"
+    return label_code(columns.words, name)
+
+
+def _wanted(sign: str, n_open: int) -> str:
+    if sign == ":":
+        return "one number after ':'"
+    if n_open:
+        return f"',' or ')', with {n_open} '(' still open"
+    return "';' after the root"
+
+
+def _fault(text: str, token: re.Match[str], wanted: str) -> Fault:
+    found = shown(token[4]) if token[4] else "the end of the file"
+    return Fault(f"found {found}, wanted {wanted}", *position(text, token.start(4)))

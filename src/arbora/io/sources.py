@@ -1,0 +1,280 @@
+"""What all readers share: finding files, opening them, leaving bad ones out, and showing progress."""
+
+import glob
+import gzip
+import logging
+import os
+import stat
+import sys
+import time
+import warnings
+import zlib
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from typing import IO, Any, NamedTuple, cast
+
+from ..errors import ReadError, SkippedFilesWarning
+from ..forest import Forest
+from .columns import Columns, Fault
+
+logger = logging.getLogger(__name__)
+
+Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
+
+CHUNK = 1 << 20  # bytes read at a time
+QUIET_SECONDS = 1.0  # a read shorter than this shows no progress bar
+
+
+class Policy(NamedTuple):
+    """The options that every reader has."""
+
+    on_error: str = "raise"
+    vocabulary: Sequence[str] | None = None
+    progress: bool | None = None
+
+
+# ---- finding --------------------------------------------------------------------------------------------------------
+
+
+def find_files(source: Source, suffixes: Sequence[str]) -> list[str]:
+    """The files a source names: a path, a glob (``**`` for any folders), a directory, or a list of these.
+
+    What a glob or a directory holds comes sorted; a list keeps its order.  A directory gives the files below it whose
+    names end in one of the suffixes, with or without ``.gz``.
+    """
+    if isinstance(source, (str, os.PathLike)):
+        return _expand(os.fspath(source), suffixes)
+    if isinstance(source, bytes) or not isinstance(source, Iterable):
+        raise ReadError(
+            f"cannot read from {type(source).__name__}; give a path, a list of paths, a glob or a directory"
+        )
+    files = [path for item in source for path in _expand(os.fspath(item), suffixes)]
+    if not files:
+        raise ReadError("the list of files is empty; give at least one path")
+    return files
+
+
+def _expand(path: str, suffixes: Sequence[str]) -> list[str]:
+    try:
+        mode = os.stat(path).st_mode
+    except (OSError, ValueError):
+        return _expand_glob(path)
+    if stat.S_ISDIR(mode):
+        found = sorted(_files_below(path, tuple(suffixes)))
+        if not found:
+            raise ReadError(
+                f"{path}: no file in this directory ends in {' or '.join(suffixes)}; name the files instead"
+            )
+        return found
+    return [path]
+
+
+def _expand_glob(path: str) -> list[str]:
+    if not glob.has_magic(path):
+        raise ReadError(f"{path}: there is no such file; check the path")
+    found = sorted(match for match in glob.glob(path, recursive=True) if os.path.isfile(match))
+    if not found:
+        raise ReadError(f"{path}: no file matches this pattern; check the folder and the ending")
+    return found
+
+
+def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
+    for where, _, names in os.walk(folder):
+        for name in names:
+            if plain_name(name).endswith(suffixes):
+                yield os.path.join(where, name)
+
+
+def plain_name(path: str) -> str:
+    """The lower-case name of a file without ``.gz``, to look at its suffix."""
+    return os.path.basename(path).lower().removesuffix(".gz")
+
+
+# ---- opening --------------------------------------------------------------------------------------------------------
+
+
+class _Opened:
+    """A file open for reading bytes, unpacked if it is gzip; failures inside the block become a Fault."""
+
+    def __init__(self, path: str) -> None:
+        self.path = path
+
+    def __enter__(self) -> IO[bytes]:
+        try:
+            opened = gzip.open(self.path) if self.path.lower().endswith(".gz") else open(self.path, "rb")
+        except (OSError, ValueError) as error:
+            raise Fault(_reason(error)) from None
+        self.file = cast(IO[bytes], opened)
+        return self.file
+
+    def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
+        self.file.close()
+        if isinstance(error, (EOFError, zlib.error, gzip.BadGzipFile)):
+            raise Fault("the gzip data is damaged or cut short; fetch or pack the file again") from None
+        if isinstance(error, OSError):
+            raise Fault(_reason(error)) from None
+
+
+def _reason(error: Exception) -> str:
+    text = (isinstance(error, OSError) and error.strerror) or str(error)
+    return f"the file cannot be opened ({text.lower()}); check the path and the permissions"
+
+
+def read_bytes(path: str, max_bytes: int | None = None) -> bytes:
+    """All bytes of a file, unpacked if its name ends in .gz; at most `max_bytes` of them."""
+    with _Opened(path) as file:
+        if max_bytes is None:
+            return file.read()
+        chunks, left = [], max_bytes  # in chunks, because asking for max_bytes at once would also allocate as many
+        while left >= 0 and (chunk := file.read(CHUNK)):
+            chunks.append(chunk)
+            left -= len(chunk)
+    if left < 0:
+        raise Fault(f"the file holds more than {max_bytes} bytes; raise max_bytes if you trust it")
+    return b"".join(chunks)
+
+
+def decode(data: bytes) -> str:
+    """UTF-8 bytes as text, without a byte order mark."""
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        line = data.count(b"\n", 0, error.start) + 1
+        raise Fault(f"byte 0x{data[error.start]:02x} is not UTF-8; convert the file to UTF-8", line) from None
+
+
+def position(text: str, offset: int) -> tuple[int, int]:
+    """Line and column, counted from one, of an offset into a text."""
+    return text.count("\n", 0, offset) + 1, offset - text.rfind("\n", 0, offset)
+
+
+def shown(text: str, limit: int = 40) -> str:
+    """A piece of the input as it may stand in a message: quoted, and short."""
+    return repr(text if len(text) <= limit else text[: limit - 3] + "...")
+
+
+# ---- the two loops --------------------------------------------------------------------------------------------------
+
+
+def read_files(
+    source: Source,
+    suffixes: Sequence[str],
+    read_file: Callable[[str, Columns], None],
+    policy: Policy,
+    finish: Callable[[Columns], None] | None = None,
+) -> Forest:
+    """Read every file whole; a file with a fault is left out with all its trees, or stops the read.
+
+    `finish` is called after the last file, for readers that keep nodes back.
+    """
+    return _read(source, suffixes, lambda path, columns, _skipped, _bar: read_file(path, columns), policy, finish)
+
+
+def read_lines(
+    source: Source, suffixes: Sequence[str], read_line: Callable[[str, str, Columns], None], policy: Policy
+) -> Forest:
+    """Read files of one tree a line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
+
+    def read_file(path: str, columns: Columns, skipped: "_Skipped", bar: "_Progress") -> None:
+        with _Opened(path) as file:
+            for number, raw in enumerate(file, 1):
+                mark = columns.mark()
+                try:
+                    text = decode(raw).strip()
+                    if text:
+                        read_line(text, f"{path}:{number}", columns)
+                except Fault as fault:
+                    columns.rewind(mark)
+                    fault.line = number
+                    if policy.on_error == "raise":
+                        raise
+                    skipped.add(fault.at(path))
+                if number % 256 == 0:
+                    bar.show()
+
+    return _read(source, suffixes, read_file, policy)
+
+
+def _read(
+    source: Source,
+    suffixes: Sequence[str],
+    read_file: Callable[[str, Columns, "_Skipped", "_Progress"], None],
+    policy: Policy,
+    finish: Callable[[Columns], None] | None = None,
+) -> Forest:
+    if policy.on_error not in ("raise", "skip"):
+        raise ReadError(f'on_error={policy.on_error!r}; wanted "raise" or "skip"')
+    files = find_files(source, suffixes)
+    columns, skipped = Columns(), _Skipped()
+    with _Progress(len(files), policy.progress) as bar:
+        for path in files:
+            mark, before = columns.mark(), len(skipped.reasons)
+            try:
+                read_file(path, columns, skipped, bar)
+            except Fault as fault:
+                columns.rewind(mark)
+                del skipped.reasons[before:]  # the whole file goes, and counts once
+                skipped.add(fault.at(path))
+                if policy.on_error == "raise":
+                    raise ReadError(skipped.reasons[0]) from None
+            else:
+                columns.end_file(path, mark)
+            bar.advance()
+    if skipped.reasons and not columns.name:
+        raise ReadError(f"nothing could be read; the first reason: {skipped.reasons[0]}")
+    skipped.warn()
+    if finish is not None:
+        finish(columns)
+    forest = columns.build(policy.vocabulary)
+    logger.debug("read %d trees, %d nodes from %d files", forest.n_trees, forest.n_nodes, len(files))
+    return forest
+
+
+class _Skipped:
+    """The files and lines that were left out, and why."""
+
+    def __init__(self) -> None:
+        self.reasons: list[str] = []
+
+    def add(self, reason: str) -> None:
+        self.reasons.append(reason)
+
+    def warn(self) -> None:
+        """Warn once, with the count and the first reason."""
+        if self.reasons:
+            text = f"{len(self.reasons)} bad files or lines were left out; the first: {self.reasons[0]}"
+            warnings.warn(text, SkippedFilesWarning, stacklevel=5)  # the caller of read_xml and the like
+
+
+class _Progress:
+    """A bar on stderr: always, never, or (None) on a terminal once the read has lasted a second."""
+
+    def __init__(self, total: int, wanted: bool | None) -> None:
+        self.total, self.done = total, 0
+        self.wanted = sys.stderr.isatty() if wanted is None else wanted
+        self.start = time.monotonic() if wanted is None else 0.0
+        self.bar: Any = None
+        self.task: Any = None
+
+    def __enter__(self) -> "_Progress":
+        return self
+
+    def advance(self) -> None:
+        self.done += 1
+        self.show()
+
+    def show(self) -> None:
+        """Draw the bar if it is due."""
+        if not self.wanted or time.monotonic() - self.start < QUIET_SECONDS:
+            return
+        if self.bar is None:
+            from rich.console import Console
+            from rich.progress import Progress
+
+            self.bar = Progress(console=Console(file=sys.stderr), transient=True)
+            self.bar.start()
+            self.task = self.bar.add_task("reading", total=self.total)
+        self.bar.update(self.task, completed=self.done)
+
+    def __exit__(self, *_: object) -> None:
+        if self.bar is not None:
+            self.bar.stop()

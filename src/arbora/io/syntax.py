@@ -1,0 +1,61 @@
+"""Reader of Python source: the abstract syntax tree of a file, node types as labels."""
+
+import ast
+import warnings
+from collections.abc import Sequence
+
+from ..forest import Forest
+from .columns import Columns, Fault
+from .sources import Policy, Source, read_bytes, read_files
+
+SUFFIXES = (".py",)
+_NAME_FIELDS = ("id", "name", "attr", "arg", "module")
+
+
+def read_python(
+    source: Source,
+    *,
+    names: bool = False,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read Python files, one tree a file, without running them; load and store marks are left out.
+
+    `names`: adds the identifier to the label of nodes that have one, as in ``Name:x`` or ``FunctionDef:main``.
+    """
+
+    def read_file(path: str, columns: Columns) -> None:
+        _add_syntax(_parse(read_bytes(path)), names, columns)
+        columns.end_tree()
+
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+
+
+def _parse(data: bytes) -> ast.AST:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # what the compiler thinks of a user's escapes is not our concern
+        try:
+            return ast.parse(data)
+        except SyntaxError as error:
+            what = f"not Python of this version ({error.msg}); mend the file, or leave it out"
+            raise Fault(what, error.lineno or None, error.offset or None) from None
+        except ValueError as error:  # a null byte, or an integer of thousands of digits
+            raise Fault(f"not Python source ({error}); leave the file out") from None
+        except (RecursionError, MemoryError):
+            raise Fault("nested deeper than Python's own parser goes; simplify the file, or leave it out") from None
+
+
+def _add_syntax(root: ast.AST, names: bool, columns: Columns) -> None:
+    words, depth, label = columns.words, columns.depth, columns.label
+    stack = [(root, 0)]
+    while stack:
+        node, level = stack.pop()
+        word = type(node).__name__
+        if names:
+            named = next((getattr(node, f) for f in _NAME_FIELDS if isinstance(getattr(node, f, None), str)), None)
+            word = word if named is None else f"{word}:{named}"
+        depth.append(level)
+        label.append(words[word])
+        children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+        stack.extend((child, level + 1) for child in reversed(children))

@@ -1,0 +1,253 @@
+"""Reader of XML files: an element is a node, its tag the label, its place among the children the slot.
+
+A document goes from the parser straight to flat columns.  Comments and processing instructions are left out.
+
+Safety: no DTD is loaded, no network or file is touched, no entity is expanded in the content.  A reference to an entity
+that stands for plain text, or that an unread DTD would declare (``&eacute;``), counts as text; a reference to one that
+holds markup, other entities or a file is refused.  The parser's own limits hold unless `max_depth` or `max_bytes` is
+raised; with raised limits, documents that declare entities are refused altogether.
+"""
+
+import contextlib
+import re
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+import numpy as np
+from lxml import etree
+
+from ..errors import ReadError
+from ..forest import MISSING, Forest
+from . import xml_scan
+from .columns import Columns, Fault
+from .sources import Policy, Source, read_bytes, read_files
+from .xml_deep import read_deep
+
+SUFFIXES = (".xml",)
+MAX_DEPTH = 256  # what libxml2 allows by itself
+MAX_BYTES = 100_000_000
+BATCH_BYTES = 4_000_000  # of documents turned into columns at once
+DEEPEST_LXML = 2048  # libxml2 goes no deeper, whatever it is told
+
+_SAFE: dict[str, Any] = {
+    "resolve_entities": False,
+    "no_network": True,
+    "load_dtd": False,
+    "remove_comments": True,
+    "remove_pis": True,
+}
+_HAS_MARKUP = re.compile(r"<|&(?!#)")
+
+
+class Markup(NamedTuple):
+    """What of an XML or HTML document becomes a node."""
+
+    namespaces: str
+    attributes: bool
+    text: str | None
+    max_depth: int
+    max_bytes: int
+
+
+def read_xml(
+    source: Source,
+    *,
+    namespaces: str = "strip",
+    attributes: bool = False,
+    text: str | None = None,
+    max_depth: int = MAX_DEPTH,
+    max_bytes: int = MAX_BYTES,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read XML documents, one tree a file.
+
+    `namespaces`: "strip" labels a node ``tag``, "keep" ``{uri}tag``, "prefix" ``prefix:tag`` as the file writes it.
+    `attributes`: each attribute adds a child ``@name`` before all other children.  `text`: "kind" adds a child
+    ``#text`` wherever there is text that is not blank.  A document deeper than `max_depth` (256) or, unpacked, longer
+    than `max_bytes` (100 million) is refused; raise them for files you trust.
+    """
+    if namespaces not in ("strip", "keep", "prefix"):
+        raise ReadError(f'namespaces={namespaces!r}; wanted "strip", "keep" or "prefix"')
+    markup = check_markup(Markup(namespaces, attributes, text, max_depth, max_bytes))
+    huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
+    parser = etree.XMLParser(huge_tree=huge, **_SAFE)
+    batch = _Batch(markup)
+    parser_depth = DEEPEST_LXML if huge else MAX_DEPTH
+
+    def read_file(path: str, columns: Columns) -> None:
+        data = read_bytes(path, max_bytes)
+        if huge:
+            _refuse_entities(data)
+        try:
+            root = etree.fromstring(data, parser)
+        except etree.XMLSyntaxError as error:
+            if "Excessive depth" in str(error) and max_depth > DEEPEST_LXML:
+                depth, label = read_deep(data, markup, columns.words)
+                batch.flush(columns)  # these documents come before
+                columns.extend(depth, label)
+                columns.end_tree()
+                return
+            raise _syntax_fault(error, max_depth) from None
+        _settle_entities(root)
+        if max_depth < parser_depth:
+            check_depth(root, max_depth)
+        if namespaces == "keep":
+            add_elements(root, markup, columns)
+        else:
+            batch.add(root, columns)
+
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress), batch.flush)
+
+
+def check_markup(markup: Markup) -> Markup:
+    """The same options, once they are known to make sense."""
+    if markup.text not in (None, "kind"):
+        raise ReadError(f'text={markup.text!r}; wanted None or "kind"')
+    if markup.max_depth < 1 or markup.max_bytes < 1:
+        raise ReadError(f"max_depth={markup.max_depth}, max_bytes={markup.max_bytes}; wanted 1 or more")
+    return markup
+
+
+# ---- elements to columns --------------------------------------------------------------------------------------------
+
+
+class _Batch:
+    """Documents as the plain text that the parser writes, turned into columns many at a time."""
+
+    def __init__(self, markup: Markup) -> None:
+        self.markup = markup
+        self.texts: list[bytes] = []
+        self.n_bytes = 0
+
+    def add(self, root: Any, columns: Columns) -> None:
+        """Keep one document; its nodes come with the next flush."""
+        text = etree.tostring(root, encoding="utf-8", with_tail=False)
+        self.texts.append(text)
+        self.n_bytes += len(text)
+        columns.end_tree()
+        if self.n_bytes > BATCH_BYTES:
+            self.flush(columns)
+
+    def flush(self, columns: Columns) -> None:
+        """Append the nodes of the documents kept so far."""
+        if not self.texts:
+            return
+        data = np.frombuffer(b"".join(self.texts), np.uint8)
+        self.texts, self.n_bytes = [], 0
+        depth, kind, span = xml_scan.scan(data, bool(self.markup.attributes), self.markup.text is not None)
+        number, example = xml_scan.distinct_names(data, kind, span)
+        codes = [
+            _code(k, data[lo:hi].tobytes().decode(), self.markup, columns)
+            for k, (lo, hi) in zip(kind[example].tolist(), span[example].tolist(), strict=True)
+        ]
+        label = np.array(codes, np.int32)[number]
+        if self.markup.attributes:  # declarations of namespaces look like attributes
+            depth, label = depth[label != MISSING], label[label != MISSING]
+        columns.extend(depth, label)
+
+
+def _code(kind: int, name: str, markup: Markup, columns: Columns) -> int:
+    """Number of the label of a node; MISSING for a declaration of a namespace."""
+    if kind == xml_scan.TEXT:
+        return columns.words["#text"]
+    if kind == xml_scan.ATTRIBUTE and (name + ":").startswith("xmlns:"):
+        return MISSING
+    word = name.rpartition(":")[2] if markup.namespaces == "strip" else name
+    return columns.words["@" + word if kind == xml_scan.ATTRIBUTE else word]
+
+
+def add_elements(root: Any, markup: Markup, columns: Columns) -> None:
+    """Append one document element by element, with full names: slower, and right for any tag a parser accepts."""
+    words, depth, label = columns.words, columns.depth, columns.label
+    level = 0
+
+    def add(word: str) -> None:
+        depth.append(level)
+        label.append(words[word])
+
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        if event == "start":
+            add(element.tag)
+            level += 1
+            if markup.attributes:
+                for attribute in element.keys():  # noqa: SIM118 (an element's own method)
+                    add("@" + attribute)
+            said = element.text
+        else:
+            level -= 1
+            said = element.tail if level else None
+        if markup.text and said and said.strip(" \t\n\v\f\r"):
+            add("#text")
+    columns.end_tree()
+
+
+def check_depth(root: Any, max_depth: int) -> None:
+    """Refuse a document with elements nested deeper than `max_depth`, and say where the first of them is."""
+    level = 0
+    for event, element in etree.iterwalk(root, events=("start", "end")):
+        level += 1 if event == "start" else -1
+        if level > max_depth:
+            what = f"elements are nested deeper than {max_depth}; raise max_depth if you trust the file"
+            raise Fault(what, element.sourceline)
+
+
+# ---- faults and entities --------------------------------------------------------------------------------------------
+
+
+def _syntax_fault(error: etree.XMLSyntaxError, max_depth: int) -> Fault:
+    line, column = error.position if error.position else (None, None)
+    said = re.sub(r",? line \d+, column \d+.*$", "", error.msg or "not well-formed XML", flags=re.DOTALL)
+    said = " ".join(said.split())  # one sentence has no line breaks
+    if "Excessive depth" in said:
+        said = f"elements are nested deeper than {max_depth}; raise max_depth if you trust the file"
+    elif "amplification" in said:
+        said = (
+            "its entities would expand to an enormous text; it is refused, expand them yourself if you trust the file"
+        )
+    elif "external entity" in said:
+        said = f"{said}; other files are never read, expand the entity yourself if you trust the file"
+    elif "huge" in said.lower():
+        said = f"{said}; raise max_bytes above {MAX_BYTES} if you trust the file"
+    else:
+        said = f"not well-formed XML ({said}); mend the file, or read HTML with read_html"
+    return Fault(said, line or None, column or None)
+
+
+def _refuse_entities(data: bytes) -> None:
+    """Refuse a document that declares entities, since raised limits lift the parser's guard against their growth."""
+    prologue = etree.XMLPullParser(events=("start",), **_SAFE)
+    with contextlib.suppress(etree.XMLSyntaxError):  # deeper than this parser goes, or broken: the real parse will tell
+        prologue.feed(data[: 1 << 20])
+    root: Any
+    _, root = next(iter(prologue.read_events()), (None, None))
+    if root is None:  # no element in sight, so no proof that there are no entities
+        declares = b"\0" in data or b"<!ENTITY" in data
+    else:
+        dtd = root.getroottree().docinfo.internalDTD
+        declares = dtd is not None and bool(dtd.entities())
+    if declares:
+        raise Fault("it declares entities, which is refused with raised limits; expand them, or leave the limits alone")
+
+
+def _settle_entities(root: Any) -> None:
+    """Turn references to entities into text, or refuse those that hold more than text."""
+    dtd = root.getroottree().docinfo.internalDTD
+    if dtd is None:
+        return  # without a DTD every unknown entity is already a syntax error
+    declared = {entity.name: entity for entity in dtd.iterentities()}
+    for reference in list(root.iter(etree.Entity)):
+        entity = declared.get(reference.name)
+        if entity is not None and (not entity.content or _HAS_MARKUP.search(entity.content)):
+            kind = "another file" if entity.content is None else "markup or other entities"
+            what = f"the entity {reference.text} stands for {kind}, which is not read, for safety; expand it yourself"
+            raise Fault(what, reference.sourceline)
+        said = reference.text + (reference.tail or "")
+        parent, before = reference.getparent(), reference.getprevious()
+        if before is None:
+            parent.text = (parent.text or "") + said
+        else:
+            before.tail = (before.tail or "") + said
+        reference.tail = None
+        parent.remove(reference)

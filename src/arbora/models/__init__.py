@@ -1,0 +1,29 @@
+"""One file per model: mathematics first, a thin estimator last."""
+
+import os
+
+from ..errors import ModelFileError
+from .base import MODEL_VERSION, ForestEstimator
+from .hidden_tree import HiddenTree
+from .mixture import HiddenTreeMixture
+
+# Models that can be loaded from a file, by the name written there.
+MODELS: dict[str, type[ForestEstimator]] = {model.__name__: model for model in (HiddenTree, HiddenTreeMixture)}
+
+__all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "load"]
+
+
+def load(path: str | os.PathLike[str]) -> ForestEstimator:
+    """Read a fitted model that `save` wrote; nothing in the file is ever executed."""
+    from ..io.container import read_container
+
+    version, header, arrays = read_container(path, "model")
+    if version != MODEL_VERSION:
+        raise ModelFileError(f"{path}: model version {version}, wanted {MODEL_VERSION}; save it with this Arbora")
+    if header.get("model") not in MODELS:
+        raise ModelFileError(f"{path}: it holds a {header.get('model')!r}, which this Arbora does not know; update it")
+    try:
+        return MODELS[header["model"]](**header["params"])._restore(header, arrays)
+    except (TypeError, KeyError, ValueError) as error:
+        what = f"its content does not make a {header['model']}"
+        raise ModelFileError(f"{path}: {what} ({error}); save it again") from None

@@ -1,0 +1,526 @@
+"""HiddenTreeMixture: a finite mixture of hidden trees fitted by EM (papers 000 section 4 and 001)."""
+
+import logging
+import warnings
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..em import EMResult, run_em
+from ..errors import ForestError, NotConvergedWarning, UnexplainedTreesWarning
+from ..forest import Forest
+from ..sharing import iter_shards
+from . import nodes, sampling
+from . import tree_model as tm
+from .base import ForestEstimator, resolve_seed
+from .batch import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
+from .checks import check_count, check_weight, n_threads
+from .starts import STARTS, cluster_start
+
+log = logging.getLogger(__name__)
+Floats = NDArray[np.float64]
+
+# Working memory of a shard. Larger shards share more subtrees, smaller ones stay in cache and feed more threads.
+SHARD_BYTES = 64 * 2**20
+# M-steps with the clusters of the start held fixed, before EM proper.
+START_STEPS = 3
+# Trees that the start looks at; a random choice where there are more, so that its cost and memory are bounded.
+MAX_START_TREES = 20_000
+PROBABILITIES = ("leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
+# Refuse parameter tables beyond this: 4 GB.
+MAX_PARAMETERS = 5 * 10**8
+
+
+class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
+    """Cluster labelled trees by a mixture of switching-parent hidden tree models.
+
+    Parameters
+    ----------
+    n_components : number of mixture components, the largest number of clusters.
+    n_states : hidden states of each component.
+    absent : what an absent child means: ``"bottom"`` (a state of its own; the label model is proper), ``"slot"``
+        (as the papers' code: it also multiplies the probability), ``"literal"`` (Eq. 1 as printed) or
+        ``"renormalised"`` (the switch chooses among present children).
+    structure : ``"branching"`` adds the probability of the tree's shape, None takes shapes as given.
+    prior : Dirichlet parameter of every distribution, one or more; one is maximum likelihood.  leaf_prior,
+        emission_prior, switch_prior, transition_prior and branching_prior replace it one by one.
+    init : ``"kmeans"`` starts from clusters of (slot, label) counts, ``"random"`` from Dirichlet draws.
+    n_init : starts; the one with the best objective is kept.
+    max_iter, tol : EM ends when an iteration gains less than tol nats a tree, or after max_iter.
+    n_slots : slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
+    warm_start : fit goes on from the parameters of the last fit.
+    learning_decay : step size of `partial_fit` is (batches + 2) ** -learning_decay.
+    sparse_output : whether `transform` returns a sparse matrix.
+    shared : compute identical subtrees once (exact; False only to compare).
+    shard_bytes : working memory of a shard of trees.
+    n_jobs : threads over shards; -1 for all cores.  The result does not depend on it.
+    """
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        "vocabulary_",
+        "n_slots_",
+        "weight_",
+        *PROBABILITIES,
+        "labels_",
+        "history_",
+        "n_iter_",
+        "converged_",
+        "n_unexplained_",
+        "provenance_",
+    )
+
+    def __init__(
+        self,
+        n_components: int = 8,
+        n_states: int = 4,
+        *,
+        absent: tm.Absent = "bottom",
+        structure: tm.Structure = "branching",
+        prior: float = 1.1,
+        leaf_prior: float | None = None,
+        emission_prior: float | None = None,
+        switch_prior: float | None = None,
+        transition_prior: float | None = None,
+        branching_prior: float | None = None,
+        init: str = "kmeans",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-4,
+        n_slots: int | None = None,
+        warm_start: bool = False,
+        learning_decay: float = 0.7,
+        sparse_output: bool = False,
+        shared: bool = True,
+        shard_bytes: int = SHARD_BYTES,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.n_states = n_states
+        self.absent = absent
+        self.structure = structure
+        self.prior = prior
+        self.leaf_prior = leaf_prior
+        self.emission_prior = emission_prior
+        self.switch_prior = switch_prior
+        self.transition_prior = transition_prior
+        self.branching_prior = branching_prior
+        self.init = init
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.n_slots = n_slots
+        self.warm_start = warm_start
+        self.learning_decay = learning_decay
+        self.sparse_output = sparse_output
+        self.shared = shared
+        self.shard_bytes = shard_bytes
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit by EM; y is ignored."""
+        priors = self._check_params()
+        forest = self._check_forest(X)
+        weight = check_weight(sample_weight, forest.n_trees)
+        warm = self.warm_start and hasattr(self, "weight_")
+        if warm:
+            forest = self._in_training_terms(forest)
+        else:
+            self._set_sizes(forest)
+        rng = resolve_seed(self.random_state)
+        with self._batch(forest, weight) as batch:
+            best: EMResult[MixtureParams] | None = None
+            for _ in range(1 if warm else self.n_init):
+                start = self._fitted_params() if warm else self._start(forest, rng, priors)
+                result = self._run(batch, start, priors)
+                if best is None or result.history[-1] > best.history[-1]:
+                    best = result
+                if result.interrupted:
+                    break
+            if best is not None:
+                self._keep(best, batch)
+        self._record_provenance(forest)
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
+
+        The first batch fixes the vocabulary and the slots; labels and slots first met later are treated as at
+        prediction: summed out, and pooled into the last slot.
+        """
+        priors = self._check_params()
+        forest = self._check_forest(X)
+        weight = check_weight(sample_weight, forest.n_trees)
+        first = not hasattr(self, "weight_")
+        if first:
+            self._set_sizes(forest)
+        else:
+            forest = self._in_training_terms(forest)
+        with self._batch(forest, weight) as batch:
+            rng = resolve_seed(self.random_state)
+            params = self._start(forest, rng, priors) if first else self._fitted_params()
+            counts, _ = batch.expected_counts(params)
+            self._blend(counts, batch.total_weight)
+            params = self._m_step(self._running_counts, params, priors)
+            objective = batch.evaluate(params) + float(tm.log_prior(params.tree, priors).sum())
+            history = [*getattr(self, "history_", []), objective]
+            self._keep(EMResult(params, history, converged=False, interrupted=True), batch, reorder=first)
+        self._record_provenance(forest)
+        return self
+
+    def _blend(self, counts: MixtureCounts, total: float) -> None:
+        """Running counts, scaled to all the trees seen so far."""
+        step = getattr(self, "n_batches_", 0)
+        self.n_batches_ = step + 1
+        seen = getattr(self, "_seen_weight", 0.0) + total
+        rate = 1.0 if step == 0 else (step + 2.0) ** -self.learning_decay
+        old = getattr(self, "_running_counts", counts)
+        scale_old, scale_new = (1.0 - rate) * seen / max(seen - total, 1e-12), rate * seen / max(total, 1e-12)
+        if step == 0:
+            scale_old = 0.0
+        mixed = tm.Counts(*(scale_old * a + scale_new * b for a, b in zip(old.tree, counts.tree, strict=True)))
+        self._running_counts = MixtureCounts(scale_old * old.weight + scale_new * counts.weight, mixed)
+        self._seen_weight = seen
+
+    def _run(self, batch: Batch, start: MixtureParams, priors: tm.Priors) -> EMResult[MixtureParams]:
+        def e_step(params: MixtureParams) -> tuple[MixtureCounts, float]:
+            counts, log_likelihood = batch.expected_counts(params)
+            return counts, log_likelihood + float(tm.log_prior(params.tree, priors).sum())
+
+        def evaluate(params: MixtureParams) -> float:
+            return batch.evaluate(params) + float(tm.log_prior(params.tree, priors).sum())
+
+        def report(iteration: int, objective: float) -> None:
+            if self.verbose:
+                log.info("iteration %d: objective %.6f", iteration, objective)
+
+        return run_em(
+            start,
+            e_step,
+            lambda counts, params: self._m_step(counts, params, priors),
+            evaluate,
+            max_iter=self.max_iter,
+            tol=self.tol * batch.total_weight,
+            report=report,
+        )
+
+    def _m_step(self, counts: MixtureCounts, params: MixtureParams, priors: tm.Priors) -> MixtureParams:
+        total = counts.weight.sum()
+        weight = counts.weight / total if total > 0 else params.weight
+        return MixtureParams(weight, tm.m_step(self._spec, counts.tree, params.tree, priors))
+
+    def _start(self, forest: Forest, rng: np.random.Generator, priors: tm.Priors) -> MixtureParams:
+        """Random parameters; from clusters, sharpened by a few M-steps with the clusters held fixed."""
+        n = self.n_components
+        params = MixtureParams(np.full(n, 1.0 / n), tm.draw_start(rng, self._spec, n, forest.slot))
+        if self.init == "random" or n == 1:
+            return params
+        some = forest
+        if forest.n_trees > MAX_START_TREES:
+            some = forest.take(np.sort(rng.choice(forest.n_trees, MAX_START_TREES, replace=False)))
+        label = cluster_start(some, n, rng)
+        drawn = params
+        with self._batch(some) as few:
+            fixed = few.sum_labels(label, n)
+            for _ in range(START_STEPS):
+                counts, _ = few.expected_counts(params, fixed)
+                params = self._m_step(counts, params, priors)
+        # A component without a cluster keeps its random parameters and the weight of one tree: none at all is for ever.
+        empty = counts.weight <= 0
+        tree = tm.Params(*(np.where(empty, a, b) for a, b in zip(drawn.tree, params.tree, strict=True)))
+        return MixtureParams((counts.weight + 1.0) / (counts.weight.sum() + n), tree)
+
+    # ---- the fitted model ---------------------------------------------------------------------------------------
+
+    def _keep(self, result: EMResult[MixtureParams], batch: Batch, reorder: bool = True) -> None:
+        """Store the result with components in canonical order: decreasing weight, ties by first tree."""
+        params = result.params
+        joint = log_joint(batch.log_likelihood(params.tree), params.weight)
+        label = joint.argmax(axis=1)
+        order = np.arange(self.n_components)
+        if reorder:
+            first = np.full(self.n_components, batch.n_trees)
+            np.minimum.at(first, label, np.arange(batch.n_trees))
+            order = np.lexsort((first, -params.weight))
+        if hasattr(self, "_running_counts"):
+            counts = self._running_counts
+            self._running_counts = MixtureCounts(counts.weight[order], tm.Counts(*(x[..., order] for x in counts.tree)))
+        self._set_fitted_params(MixtureParams(params.weight[order], tm.Params(*(x[..., order] for x in params.tree))))
+        self.labels_ = np.argsort(order)[label]
+        self.history_ = list(result.history)
+        self.n_iter_ = len(result.history)
+        self.converged_ = result.converged
+        self.n_unexplained_ = int((joint.max(axis=1) == -np.inf).sum())
+        if self.n_unexplained_:
+            warnings.warn(
+                f"{self.n_unexplained_} of {batch.n_trees} trees have probability zero under every component and "
+                f"were left out of the fit; use a prior above one",
+                UnexplainedTreesWarning,
+                stacklevel=3,
+            )
+        if not result.converged and not result.interrupted and self.tol > 0:
+            warnings.warn(
+                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats a "
+                f"tree; raise max_iter, or set tol=0 to run a fixed number of iterations",
+                NotConvergedWarning,
+                stacklevel=3,
+            )
+
+    @property
+    def _spec(self) -> tm.Spec:
+        return tm.Spec(self.n_slots_, len(self.vocabulary_), self.n_states, self.absent, self.structure)
+
+    def _set_sizes(self, forest: Forest) -> None:
+        """Vocabulary and slots of the training trees; forgets what partial_fit had gathered."""
+        for name in ("_running_counts", "_seen_weight", "n_batches_", "history_"):
+            if hasattr(self, name):
+                delattr(self, name)
+        self.vocabulary_ = forest.vocabulary
+        self.n_slots_ = max(1, forest.n_slots if self.n_slots is None else self.n_slots)
+        n_values = sum(int(np.prod(shape)) for shape in tm.param_shapes(self._spec, self.n_components))
+        if n_values > MAX_PARAMETERS:
+            raise ForestError(
+                f"{self.n_slots_} slots and {len(self.vocabulary_)} labels make {n_values:.1e} parameters, more than "
+                f"{MAX_PARAMETERS:.0e}; set n_slots (say 64) to pool the last slots, or use fewer states or components"
+            )
+
+    def _set_fitted_params(self, params: MixtureParams) -> None:
+        """Store parameters with the component axis first and the axis that sums to one last."""
+        tree = params.tree
+        self.weight_ = params.weight
+        self.leaf_prob_ = np.ascontiguousarray(tree.leaf.transpose(2, 0, 1))
+        self.emission_prob_ = np.ascontiguousarray(tree.emission.transpose(2, 1, 0))
+        self.switch_prob_ = np.ascontiguousarray(tree.switch.T)
+        self.transition_prob_ = np.ascontiguousarray(tree.transition.transpose(3, 0, 1, 2))
+        self.branching_prob_ = np.ascontiguousarray(tree.branching.T)
+
+    def _fitted_params(self) -> MixtureParams:
+        """Parameters in the layout of the kernels."""
+        check_is_fitted(self, "weight_")
+        leaf, emission, switch, transition, branching = (self._by_component(name) for name in PROBABILITIES)
+        tree = tm.Params(
+            np.ascontiguousarray(leaf.transpose(1, 2, 0)),
+            np.ascontiguousarray(emission.transpose(2, 1, 0)),
+            np.ascontiguousarray(switch.T),
+            np.ascontiguousarray(transition.transpose(1, 2, 3, 0)),
+            np.ascontiguousarray(branching.T),
+        )
+        return MixtureParams(self.weight_, tree)
+
+    def _by_component(self, name: str) -> Floats:
+        """A fitted array with the component axis first."""
+        return np.asarray(getattr(self, name))
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        given = {name: np.asarray(self._by_component(name)) for name in PROBABILITIES}
+        self._check_shapes({"weight_": np.asarray(self.weight_), **given})
+        return self
+
+    @classmethod
+    def from_parameters(
+        cls,
+        *,
+        weight: ArrayLike,
+        leaf_prob: ArrayLike,
+        emission_prob: ArrayLike,
+        switch_prob: ArrayLike,
+        transition_prob: ArrayLike,
+        branching_prob: ArrayLike | None = None,
+        vocabulary: Any = None,
+        absent: tm.Absent = "bottom",
+    ) -> Self:
+        """A fitted model with these parameters; a vocabulary left out is "0", "1", ...
+
+        The structure term is there if branching_prob is.
+        """
+        arrays = {
+            "weight_": weight,
+            "leaf_prob_": leaf_prob,
+            "emission_prob_": emission_prob,
+            "switch_prob_": switch_prob,
+            "transition_prob_": transition_prob,
+        }
+        given = {key: np.array(value, np.float64) for key, value in arrays.items()}
+        if given["emission_prob_"].ndim != 3:
+            shape = given["emission_prob_"].shape
+            raise ValueError(f"emission_prob has shape {shape}; wanted [component, state, label]")
+        n_components, n_states, n_labels = given["emission_prob_"].shape
+        model = cls._sized(n_components, n_states, absent, "branching" if branching_prob is not None else None)
+        model.vocabulary_ = tuple(map(str, range(n_labels) if vocabulary is None else vocabulary))
+        model.n_slots_ = given["switch_prob_"].shape[-1]
+        branching = np.zeros((n_components, 0)) if branching_prob is None else np.array(branching_prob, np.float64)
+        given["branching_prob_"] = branching
+        model._check_shapes(given)
+        model._set_fitted_params(
+            MixtureParams(
+                given["weight_"],
+                tm.Params(
+                    given["leaf_prob_"].transpose(1, 2, 0),
+                    given["emission_prob_"].transpose(2, 1, 0),
+                    given["switch_prob_"].T,
+                    given["transition_prob_"].transpose(1, 2, 3, 0),
+                    given["branching_prob_"].T,
+                ),
+            )
+        )
+        model.history_, model.n_iter_, model.converged_, model.n_unexplained_ = [], 0, True, 0
+        return model
+
+    @classmethod
+    def _sized(cls, n_components: int, n_states: int, absent: tm.Absent, structure: tm.Structure) -> Self:
+        return cls(n_components=n_components, n_states=n_states, absent=absent, structure=structure)
+
+    def _check_shapes(self, given: dict[str, Floats]) -> None:
+        """Raise unless every parameter, component axis first, has the right shape and is a probability."""
+        self._check_params()
+        k, l, i, m = self.n_components, self.n_slots_, self.n_states, len(self.vocabulary_)
+        spec = self._spec
+        wanted = {
+            "weight_": (k,),
+            "leaf_prob_": (k, l + 1, i + (spec.absent == "slot")),
+            "emission_prob_": (k, i, m),
+            "switch_prob_": (k, l),
+            "transition_prob_": (k, l, i + spec.absent_is_state, i),
+            "branching_prob_": (k, l if spec.structure else 0),
+        }
+        for name, shape in wanted.items():
+            value = given[name]
+            if value.shape != shape:
+                raise ValueError(f"{name[:-1]} has shape {value.shape}; wanted {shape}")
+            if not np.isfinite(value).all() or (value < 0).any() or (value > 1 + 1e-9).any():
+                raise ValueError(f"{name[:-1]} holds values that are not probabilities")
+            if name != "branching_prob_" and not np.allclose(value.sum(axis=-1), 1.0, atol=1e-6):
+                raise ValueError(f"{name[:-1]}: the last axis must sum to one")
+
+    # ---- trees ---------------------------------------------------------------------------------------------------
+
+    def _batch(self, forest: Forest, weight: Floats | None = None) -> Batch:
+        """The trees of a forest (in training terms) as shards."""
+        max_units = max(1024, self.shard_bytes // tm.unit_bytes(self._spec, self.n_components))
+        shards = iter_shards(forest.arrays, self.n_slots_, max_units, self.shared)
+        return Batch(self._spec, list(shards), weight, n_threads(self.n_jobs))
+
+    def _log_joint(self, X: Any) -> Floats:
+        """log P(tree, component) of every tree."""
+        forest = self._in_training_terms(X)
+        params = self._fitted_params()
+        with self._batch(forest) as batch:
+            return log_joint(batch.log_likelihood(params.tree), params.weight)
+
+    def score_samples(self, X: Any) -> Floats:
+        """Log-likelihood of each tree; -inf for a tree no component can produce."""
+        return np.asarray(log_sum(self._log_joint(X)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood a tree."""
+        return float(self.score_samples(X).mean())
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Posterior of the component of each tree; the mixing weights where no component can produce the tree."""
+        joint = self._log_joint(X)
+        total = log_sum(joint)
+        impossible = ~np.isfinite(total)
+        proba = np.exp(joint - np.where(impossible, 0.0, total)[:, None])
+        proba[impossible] = self.weight_
+        return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Most probable component of each tree."""
+        return np.asarray(self.predict_proba(X).argmax(axis=1))
+
+    def draw_labels(self, X: Any, random_state: Any = None) -> NDArray[np.int64]:
+        """A component for each tree drawn from its posterior, as the papers assign clusters."""
+        return sampling.draw_rows(resolve_seed(random_state), self.predict_proba(X))
+
+    def n_parameters(self) -> int:
+        """Free parameters of the fitted model."""
+        check_is_fitted(self, "weight_")
+        return self.n_components * tm.n_free_parameters(self._spec) + self.n_components - 1
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion on these trees, lower is better; every parameter counts, used or not."""
+        scores = self.score_samples(X)
+        return float(-2.0 * scores.sum() + self.n_parameters() * np.log(max(len(scores), 1)))
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion on these trees, lower is better."""
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters())
+
+    # ---- nodes ---------------------------------------------------------------------------------------------------
+
+    def posterior(self, X: Any) -> Floats:
+        """P(component, state | tree) of every node, shape (n_nodes, n_components, n_states)."""
+        forest = self._in_training_terms(X)
+        return nodes.posterior(self._spec, self._fitted_params().tree, forest, self.predict_proba(forest))
+
+    def decode(self, X: Any) -> NDArray[np.int64]:
+        """State of every node in the most probable joint choice of states and switches, in the predicted component."""
+        forest = self._in_training_terms(X)
+        return nodes.decode(self._spec, self._fitted_params().tree, forest, self._decoding_component(forest))
+
+    def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
+        return self.predict(forest)
+
+    def transform(self, X: Any) -> Any:
+        """Encode each tree as posterior mass by component, slot and state (paper 001); the root has a slot of its own.
+
+        Columns run over components, then slots (the root's last), then states; `get_feature_names_out` names them.
+        """
+        forest = self._in_training_terms(X)
+        encoding = nodes.encode(self._spec, self._fitted_params().tree, forest)
+        return encoding if self.sparse_output else encoding.toarray()
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of `transform`."""
+        check_is_fitted(self, "weight_")
+        slots = [f"slot{l}" for l in range(self.n_slots_)] + ["root"]
+        components, states = range(self.n_components), range(self.n_states)
+        return np.array([f"component{k}_{l}_state{i}" for k in components for l in slots for i in states], object)
+
+    def sample(self, n_samples: int = 1, skeleton: Any = None, random_state: Any = None) -> Forest:
+        """Draw trees; the target of each is its component.
+
+        Whole trees need the structure term.  With `skeleton` the shapes are given, one tree for each of its trees,
+        and only labels are drawn.
+        """
+        params = self._fitted_params()
+        rng = resolve_seed(random_state)
+        shape = None if skeleton is None else self._check_forest(skeleton)
+        return sampling.draw_forest(rng, self._spec, params.weight, params.tree, self.vocabulary_, n_samples, shape)
+
+    # ---- checking ------------------------------------------------------------------------------------------------
+
+    def _check_params(self) -> tm.Priors:
+        """Raise on impossible settings; the priors of the fit."""
+        check_count("n_components", self.n_components)
+        check_count("n_states", self.n_states)
+        check_count("n_init", self.n_init)
+        check_count("max_iter", self.max_iter)
+        if self.n_slots is not None:
+            check_count("n_slots", self.n_slots)
+        if self.absent not in tm.ABSENT:
+            raise ValueError(f"absent={self.absent!r}; wanted one of {', '.join(tm.ABSENT)}")
+        if self.structure not in (None, "branching"):
+            raise ValueError(f"structure={self.structure!r}; wanted None or 'branching'")
+        if self.init not in STARTS:
+            raise ValueError(f"init={self.init!r}; wanted one of {', '.join(STARTS)}")
+        if not self.tol >= 0:
+            raise ValueError(f"tol={self.tol}; wanted 0 or more nats a tree")
+        if not 0.5 < self.learning_decay <= 1.0:
+            raise ValueError(f"learning_decay={self.learning_decay}; wanted above 0.5 and at most 1")
+        priors = {}
+        for name in tm.Priors._fields:
+            own = getattr(self, f"{name}_prior")
+            priors[name] = float(self.prior if own is None else own)
+            if not 1.0 <= priors[name] < np.inf:
+                raise ValueError(f"{name}_prior={priors[name]}; wanted 1 (maximum likelihood) or more")
+        return tm.Priors(**priors)

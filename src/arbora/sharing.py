@@ -1,0 +1,160 @@
+"""SharedForest: the distinct subtrees of a forest, so that each is computed once, exactly.
+
+A *unit* is one subtree in one slot.  An upward message depends on nothing else, and the downward recursion is linear
+in the parent's posterior, so expected counts summed over units equal the counts summed over nodes (docs/design.md).
+"""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from .forest import ForestArrays, frozen
+from .kernels import hash_consing
+
+# A hash seed drawn once a process: nobody can prepare trees that collide, and unit numbers do not depend on it.
+_SEED = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1)
+
+
+class Units(NamedTuple):
+    """The distinct subtrees as kernels take them; children precede parents."""
+
+    label: NDArray[np.int32]  # negative: missing or unseen, to be summed out
+    slot: NDArray[np.int32]  # -1 at roots
+    crowd: NDArray[np.int32]  # siblings pooled into the same slot; empty where no slot is pooled
+    child_start: NDArray[np.int32]
+    child: NDArray[np.int32]  # units of the children, by slot
+
+
+@dataclass(frozen=True)
+class SharedForest:
+    """Distinct subtrees and distinct trees of a run of trees; small enough for memory: a shard."""
+
+    units: Units
+    tree_root: NDArray[np.int64]  # unit of the root of each distinct tree
+    tree_id: NDArray[np.int64]  # distinct tree of each tree of the run
+    tree_first: NDArray[np.int64]  # a tree of the run for each distinct tree
+    n_slots: int
+
+    @property
+    def n_units(self) -> int:
+        return len(self.units.label)
+
+    @property
+    def n_trees(self) -> int:
+        return len(self.tree_id)
+
+    @property
+    def n_distinct_trees(self) -> int:
+        return len(self.tree_root)
+
+    def sum_by_tree(self, weight: NDArray[np.float64] | None) -> NDArray[np.float64]:
+        """Total weight of each distinct tree: its multiplicity, if the trees weigh one each."""
+        return np.bincount(self.tree_id, weight, minlength=self.n_distinct_trees).astype(np.float64)
+
+    @cached_property
+    def structure(self) -> "StructureCounts":
+        """What the structure terms need of each distinct tree."""
+        return _structure_counts(self)
+
+
+class StructureCounts(NamedTuple):
+    """Sufficient statistics of the shape of each distinct tree."""
+
+    n_nodes: NDArray[np.float64]
+    n_internal: NDArray[np.float64]
+    in_slot: Any  # sparse [tree, slot]: nodes in that slot
+    with_slot: Any  # sparse [tree, slot]: internal nodes with a child in that slot (differs if slots are pooled)
+    with_pattern: Any  # sparse [tree, pattern]: internal nodes with that set of occupied slots
+    pattern: Any  # sparse [pattern, slot], 0/1
+
+
+def share(forest: ForestArrays, n_slots: int, max_units: int | None = None, shared: bool = True) -> list[SharedForest]:
+    """Split a forest into shards of about `max_units` units each; with shared=False every node is a unit of its own.
+
+    Slots from n_slots - 1 on are pooled into the last one.  The cuts depend on the trees alone, never on the number
+    of threads, so neither do the results.
+    """
+    return list(iter_shards(forest, n_slots, max_units, shared))
+
+
+def iter_shards(
+    forest: ForestArrays, n_slots: int, max_units: int | None = None, shared: bool = True
+) -> Iterator[SharedForest]:
+    """Yield the shards of a forest one after another, as `share` does."""
+    limit = np.iinfo(np.int32).max - 1 if max_units is None else max_units
+    crowd = np.empty(0, np.int32)
+    if len(forest.slot) and forest.slot.max() >= n_slots:
+        pooled = np.minimum(forest.slot, np.int32(n_slots - 1))
+        crowd = hash_consing.crowding(forest.parent, pooled, n_slots - 1)
+        pooled.flags.writeable = False
+        forest = forest._replace(slot=pooled)
+    done, n_trees = 0, len(forest.tree_start) - 1
+    while done < n_trees:
+        *columns, root = hash_consing.hash_cons(forest, crowd, done, limit, shared, _SEED)
+        tree_root, tree_first, tree_id = np.unique(root, return_index=True, return_inverse=True)
+        yield SharedForest(
+            Units(*columns), tree_root.astype(np.int64), tree_id.astype(np.int64), tree_first.astype(np.int64), n_slots
+        )
+        done += len(root)
+
+
+def _structure_counts(shard: SharedForest) -> StructureCounts:
+    """Count, in every distinct tree, nodes by slot and internal nodes by the set of slots they occupy."""
+    units, n_slots = shard.units, shard.n_slots
+    start, unit = hash_consing.expand(units.child_start, units.child, shard.tree_root)
+    internal = np.diff(units.child_start) > 0
+    pattern, pattern_id = _slot_patterns(units, n_slots)
+    in_slot = _count_by_tree(start, np.where(units.slot < 0, n_slots, units.slot)[unit], n_slots)
+    with_pattern = _count_by_tree(start, pattern_id[unit], pattern.shape[0])
+    return StructureCounts(
+        n_nodes=np.diff(start).astype(np.float64),
+        n_internal=np.add.reduceat(internal[unit].astype(np.float64), start[:-1]),
+        in_slot=in_slot,
+        with_slot=(with_pattern @ pattern).tocsr(),
+        with_pattern=with_pattern,
+        pattern=pattern,
+    )
+
+
+def _count_by_tree(start: NDArray[np.int64], key: NDArray[Any], n_keys: int) -> Any:
+    """Sparse [tree, key] counts; key n_keys stands for 'not counted'."""
+    # A copy of the offsets, because sum_duplicates writes into them.
+    counts = sparse.csr_array((np.ones(len(key)), key, start.copy()), shape=(len(start) - 1, n_keys + 1))
+    counts.sum_duplicates()
+    return counts[:, :n_keys]
+
+
+def _slot_patterns(units: Units, n_slots: int) -> tuple[Any, NDArray[np.int64]]:
+    """Distinct sets of occupied slots as sparse 0/1 rows, and the set of each unit (leaves: one past the last)."""
+    degree = np.diff(units.child_start)
+    internal = np.flatnonzero(degree)
+    # A set of slots is a star: a root over leaves that differ in their slots only. Sharing finds the distinct ones.
+    root = np.cumsum(degree[internal] + 1) - 1
+    parent = np.repeat(root, degree[internal] + 1)
+    slot = np.full(len(parent), -1, np.int32)
+    slot[np.setdiff1d(np.arange(len(parent)), root, assume_unique=True)] = units.slot[units.child]
+    parent[root] = -1
+    star = ForestArrays(
+        parent=frozen(parent, np.int64),
+        slot=frozen(slot, np.int32),
+        label=frozen(np.zeros(len(parent)), np.int32),
+        tree_start=frozen(np.append(0, root + 1), np.int64),
+    )
+    pattern_id = np.full(len(degree), 0, np.int64)
+    if not len(internal):
+        return sparse.csr_array((0, n_slots)), pattern_id
+    (stars,) = share(star, n_slots)
+    rows = stars.units.child_start[np.append(stars.tree_root, stars.n_units)]
+    leaf_slot = stars.units.slot[stars.units.child]
+    shape = (stars.n_distinct_trees, n_slots)
+    pattern = sparse.csr_array((np.ones(len(leaf_slot)), leaf_slot, rows.copy()), shape=shape)
+    pattern.sum_duplicates()
+    pattern.data[:] = 1.0  # several children pooled into one slot still occupy it once
+    pattern_id[:] = stars.n_distinct_trees
+    pattern_id[internal] = stars.tree_id
+    return pattern, pattern_id

@@ -1,0 +1,318 @@
+"""XML and HTML: exact trees, options, limits, and documents that mean harm."""
+
+import contextlib
+import gzip
+import tracemalloc
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from arbora import Forest, ReadError
+from arbora.errors import SkippedFilesWarning
+from arbora.io import read_html, read_xml, xml
+from tests import examples
+
+NS = '<r xmlns="u:d" xmlns:p="u:p" p:x="1" y="2"><p:a xml:lang="en"/><b/></r>'
+
+
+def put(path, text):
+    path.write_bytes(text if isinstance(text, bytes) else text.encode())
+    return path
+
+
+def tree(reader, tmp_path, text, /, **options):
+    forest = reader(put(tmp_path / "a.xml", text), **options)
+    forest.validate()
+    return forest.with_name(None)
+
+
+def expect(*trees):
+    return Forest.from_nested(trees)
+
+
+# ---- XML ------------------------------------------------------------------------------------------------------------
+
+
+def test_elements_become_nodes(tmp_path):
+    text = """<?xml version="1.0"?><!DOCTYPE r><!-- <no/> --><?pi <no/> ?>
+    <r a="&lt;b>'" c='"/>'><x>1 &lt; 2 &amp; 3 > 2<!-- <no/> --></x><y/><x ><![CDATA[<no></no>]]><z
+      k="v"
+    /></x ></r><!-- end -->"""
+    assert tree(read_xml, tmp_path, text) == expect(("r", ["x", "y", ("x", ["z"])]))
+
+
+def test_slots_are_the_places_among_the_children(tmp_path):
+    forest = tree(read_xml, tmp_path, "<r>t<a/>t<b/><!-- c --><a/></r>")
+    assert forest.slot.tolist() == [0, 1, 2, -1]
+    assert forest.parent.tolist() == [3, 3, 3, -1]
+
+
+@pytest.mark.parametrize(
+    ("namespaces", "plain", "rich"),
+    [
+        ("strip", ("r", ["a", "b"]), ("r", ["@x", "@y", ("a", ["@lang"]), "b"])),
+        ("prefix", ("r", ["p:a", "b"]), ("r", ["@p:x", "@y", ("p:a", ["@xml:lang"]), "b"])),
+        (
+            "keep",
+            ("{u:d}r", ["{u:p}a", "{u:d}b"]),
+            (
+                "{u:d}r",
+                ["@{u:p}x", "@y", ("{u:p}a", ["@{http://www.w3.org/XML/1998/namespace}lang"]), "{u:d}b"],
+            ),
+        ),
+    ],
+)
+def test_namespaces_and_attributes(tmp_path, namespaces, plain, rich):
+    assert tree(read_xml, tmp_path, NS, namespaces=namespaces) == expect(plain)
+    assert tree(read_xml, tmp_path, NS, namespaces=namespaces, attributes=True) == expect(rich)
+
+
+@pytest.mark.parametrize("namespaces", ["strip", "keep"])
+def test_text_nodes(tmp_path, namespaces):
+    text = "<r>one<!-- c -->more<a> </a>two<b>three<c/></b>\n<b><![CDATA[ x ]]></b>&#32;</r>"
+    wanted = ("r", ["#text", "a", "#text", ("b", ["#text", "c"]), ("b", ["#text"])])
+    assert tree(read_xml, tmp_path, text, text="kind", namespaces=namespaces) == expect(wanted)
+
+
+def test_both_ways_through_a_document_agree(tmp_path):
+    """Scanning the bytes (strip) and walking the elements (keep) are two programs; here they must agree."""
+
+    @given(examples.forests(min_trees=1, max_trees=1, labels=st.sampled_from(["a", "bé", "c-d", "_e.f"]), slots=False))
+    def check(forest):
+        text = "".join(xml_text(forest[0]))
+        for options in ({}, {"attributes": True, "text": "kind"}):
+            strip, keep = (tree(read_xml, tmp_path, text, namespaces=n, **options) for n in ("strip", "keep"))
+            assert strip == keep
+        assert tree(read_xml, tmp_path, text) == forest
+
+    check()
+
+
+def xml_text(node):
+    """A document of this shape, with attributes and texts thrown in."""
+    yield f"<{node['label']} n='{len(node.get('children', ()))}>' m=\"'\">\n"
+    for child in node.get("children", ()):
+        yield from xml_text(child)
+        yield "t " if child["label"] == "a" else "\n"
+    yield f"</{node['label']}>"
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16", "utf-16-le", "iso-8859-1", "windows-1252"])
+def test_encodings(tmp_path, encoding):
+    text = f'<?xml version="1.0" encoding="{encoding}"?><é><ü/></é>'
+    assert tree(read_xml, tmp_path, text.encode(encoding)) == expect(("é", ["ü"]))
+
+
+def test_many_files_share_one_vocabulary(tmp_path, monkeypatch):
+    monkeypatch.setattr(xml, "BATCH_BYTES", 50)  # so that there are several batches
+    for n in range(40):
+        put(tmp_path / f"{n:02d}.xml", f"<r><t{n % 3}/><t1>text</t1></r>")
+    put(tmp_path / "20x.xml", "<r><bad></r>")
+    with pytest.warns(SkippedFilesWarning, match="1 bad"):
+        forest = read_xml(tmp_path, on_error="skip")
+    assert forest.with_name(None) == expect(*[("r", [f"t{n % 3}", "t1"]) for n in range(40)])
+    assert forest.name[20].endswith("20.xml")
+
+
+@pytest.mark.parametrize(
+    ("text", "where"),
+    [
+        ("<r>\n<a></b></r>", r"a\.xml, line 2, column \d+: not well-formed XML \(Opening and ending tag mismatch"),
+        ("<r>\n\n&nbsp;</r>", r"line 3, column \d+: not well-formed XML \(Entity 'nbsp' not defined"),
+        ("", r"a\.xml.*: not well-formed XML \(Document is empty"),
+        ("plain words", r"line 1, column 1: not well-formed XML"),
+        (b"<r>\xff</r>", r"line 1.*: not well-formed XML"),
+        (b"<r>\x00</r>", r"line 1.*: not well-formed XML"),
+        ('<?xml version="1.0" encoding="klingon"?><r/>', r"line 1.*not well-formed XML \(.*klingon"),
+    ],
+)
+def test_broken_documents_say_where(tmp_path, text, where):
+    with pytest.raises(ReadError, match=where) as caught:
+        read_xml(put(tmp_path / "a.xml", text))
+    assert "\n" not in str(caught.value)
+
+
+@pytest.mark.parametrize("reader", [read_xml, read_html])
+def test_any_bytes_give_a_forest_or_a_read_error(tmp_path, reader):
+    pieces = st.sampled_from(
+        [b"<a>", b"</a>", b"<b x='1'/>", b"<!--", b"-->", b"&amp;", b"&x;", b"<![CDATA[", b"]]>", b"\0"]
+    )
+
+    @given(st.lists(pieces | st.binary(max_size=5), max_size=12).map(b"".join))
+    def check(data):
+        with contextlib.suppress(ReadError):
+            assert len(reader(put(tmp_path / "a.xml", data), attributes=True, text="kind")) == 1
+
+    check()
+
+
+@pytest.mark.parametrize(
+    "options", [{"namespaces": "no"}, {"text": "words"}, {"max_depth": 0}, {"max_bytes": 0}], ids=str
+)
+def test_bad_options(tmp_path, options):
+    with pytest.raises(ReadError, match="wanted"):
+        read_xml(put(tmp_path / "a.xml", "<a/>"), **options)
+
+
+# ---- limits ---------------------------------------------------------------------------------------------------------
+
+
+def chain(n, tag="a"):
+    return f"<{tag}>" * n + f"</{tag}>" * n
+
+
+@pytest.mark.parametrize("max_depth", [1, 100, 256, 300, 2048, 2100])
+def test_max_depth_is_exact(tmp_path, max_depth):
+    assert tree(read_xml, tmp_path, chain(max_depth), max_depth=max_depth).n_nodes == max_depth
+    for namespaces in ("strip", "keep"):
+        with pytest.raises(ReadError, match=rf"line 1.*deeper than {max_depth}; raise max_depth"):
+            tree(read_xml, tmp_path, chain(max_depth + 1), max_depth=max_depth, namespaces=namespaces)
+
+
+@pytest.mark.parametrize("max_depth", [3, 256, 300, 2048])
+def test_max_depth_of_html_is_exact(tmp_path, max_depth):
+    """html and body are two levels of their own."""
+    assert tree(read_html, tmp_path, chain(max_depth - 2, "div"), max_depth=max_depth).n_nodes == max_depth
+    with pytest.raises(ReadError, match=rf"deeper than {max_depth}"):
+        tree(read_html, tmp_path, chain(max_depth - 1, "div"), max_depth=max_depth)
+
+
+@pytest.mark.compiled
+def test_a_million_levels(tmp_path):
+    forest = tree(read_xml, tmp_path, chain(1_000_000), max_depth=1_000_000)
+    assert (forest.n_nodes, forest.n_slots, forest.vocabulary) == (1_000_000, 1, ("a",))
+    with pytest.raises(ReadError, match=r"line 1: elements are nested deeper than 2048"):
+        tree(read_html, tmp_path, chain(1_000_000, "div"), max_depth=10_000_000)
+
+
+@pytest.mark.parametrize("namespaces", ["strip", "keep", "prefix"])
+def test_very_deep_documents_read_like_others(tmp_path, namespaces):
+    """Beyond 2,048 levels another parser takes over; what it reads must not differ."""
+    options = {"namespaces": namespaces, "attributes": True, "text": "kind", "max_depth": 10_000}
+    core = NS.replace("<b/>", "<b>one<!-- c -->two<c/>\n</b>three").replace("<r ", '<r xmlns:q="u:q" ')
+    shallow, deep = (tree(read_xml, tmp_path, f"{'<w>' * n}{core}{'</w>' * n}", **options) for n in (3, 3000))
+    inner = shallow[0]["children"][0]["children"][0]["children"][0]
+    assert Forest.from_nested([inner]) == Forest.from_nested([innermost(deep[0], 3000)])
+    assert "xmlns" not in str(deep.vocabulary)
+
+
+def innermost(node, n):
+    for _ in range(n):
+        (node,) = node["children"]
+    return node
+
+
+def test_very_deep_documents_with_faults(tmp_path):
+    n = 3000
+    with pytest.raises(ReadError, match=r"a\.xml, line 2, column \d+: not well-formed XML \(mismatched tag\)"):
+        tree(read_xml, tmp_path, "<a>" * n + "\n<b></c>", max_depth=10_000)
+    with pytest.raises(ReadError, match=r"line 1.*deeper than 2999"):
+        tree(read_xml, tmp_path, chain(n), max_depth=n - 1)
+    put(tmp_path / "b.xml", "<b/>")
+    put(tmp_path / "c.xml", chain(n))
+    put(tmp_path / "d.xml", "<d/>")
+    put(tmp_path / "a.xml", "<a>" * n)
+    with pytest.warns(SkippedFilesWarning, match="1 bad"):
+        forest = read_xml(tmp_path, max_depth=n, on_error="skip")
+    assert forest.sizes.tolist() == [1, n, 1]
+    assert [forest[t]["label"] for t in (0, 1, 2)] == ["b", "a", "d"]
+
+
+def test_max_bytes_counts_what_is_unpacked(tmp_path):
+    text = b"<r>" + b" " * 5_000_000 + b"</r>"
+    path = put(tmp_path / "a.xml.gz", gzip.compress(text))
+    assert read_xml(path, max_bytes=len(text)).n_nodes == 1
+    for reader in (read_xml, read_html):
+        with pytest.raises(ReadError, match=r"a\.xml\.gz: the file holds more than 5000 bytes; raise max_bytes"):
+            reader(path, max_bytes=5000)
+
+
+def test_a_packed_bomb_is_not_unpacked(tmp_path):
+    path = put(tmp_path / "a.xml.gz", gzip.compress(b"\0" * 50_000_000, 9))
+    tracemalloc.start()
+    with pytest.raises(ReadError, match="more than 1000 bytes"):
+        read_xml(path, max_bytes=1000)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+# ---- documents that mean harm ---------------------------------------------------------------------------------------
+
+LAUGHS = (
+    '<!DOCTYPE r [<!ENTITY l0 "ha">' + "".join(f'<!ENTITY l{n} "{f"&l{n - 1};" * 10}">' for n in range(1, 10)) + "]>"
+)
+RAISED = {"max_depth": 1000}
+
+
+@pytest.mark.parametrize("options", [{}, RAISED, {"max_depth": 9999}, {"namespaces": "keep", "text": "kind"}], ids=str)
+@pytest.mark.parametrize("body", ["<r>&l9;</r>", "<r a='&l9;'/>", "<r>\n<a/>&l1;</r>"])
+def test_entity_bombs_are_refused(tmp_path, options, body):
+    tracemalloc.start()
+    with pytest.raises(ReadError, match=r"a\.xml.*entit"):
+        tree(read_xml, tmp_path, LAUGHS + body, **options)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert peak < 10_000_000
+
+
+@pytest.mark.parametrize("options", [{}, RAISED, {"text": "kind", "attributes": True}], ids=str)
+@pytest.mark.parametrize("body", ["<r>&x;</r>", "<r a='&x;'/>"])
+def test_external_entities_are_not_read(tmp_path, options, body):
+    secret = put(tmp_path / "secret.txt", "<stolen/>")
+    text = f'<!DOCTYPE r [<!ENTITY x SYSTEM "{secret.as_uri()}">]>{body}'
+    with pytest.raises(ReadError, match=r"a\.xml.*(another file|external entity|declares entities)") as caught:
+        tree(read_xml, tmp_path, text, **options)
+    assert "stolen" not in str(caught.value)
+
+
+def test_external_declarations_are_not_read(tmp_path):
+    dtd = put(tmp_path / "evil.dtd", '<!ENTITY x "<stolen/>"><!ATTLIST r stolen CDATA "yes">')
+    for prologue in (
+        f'<!DOCTYPE r SYSTEM "{dtd.as_uri()}">',
+        f'<!DOCTYPE r [<!ENTITY % e SYSTEM "{dtd.as_uri()}"> %e;]>',
+    ):
+        forest = tree(read_xml, tmp_path, prologue + "<r>&x;<a/></r>", attributes=True)
+        assert forest == expect(("r", ["a"]))
+
+
+@pytest.mark.parametrize("namespaces", ["strip", "keep"])
+def test_harmless_entities_are_text(tmp_path, namespaces):
+    """Declared as plain text, or left to a DTD that is not read, as in most journals' files."""
+    for text in (
+        '<!DOCTYPE r SYSTEM "journal.dtd"><r><p>&eacute;</p><p>a&eacute;b<q/>&eacute; </p></r>',
+        '<!DOCTYPE r [<!ENTITY eacute "&#233;">]><r><p>&eacute;</p><p>a&eacute;b<q/>&eacute; </p></r>',
+    ):
+        forest = tree(read_xml, tmp_path, text, text="kind", namespaces=namespaces)
+        assert forest == expect(("r", [("p", ["#text"]), ("p", ["#text", "q", "#text"])]))
+
+
+@pytest.mark.parametrize("content", ["<stolen/>", "&l0;", "&#60;stolen/>"])
+def test_entities_that_hold_more_than_text_are_refused(tmp_path, content):
+    text = f'<!DOCTYPE r [<!ENTITY l0 "x"><!ENTITY m "{content}">]>\n<r>\n&m;</r>'
+    with pytest.raises(ReadError, match=r"a\.xml, line 3: the entity &m; stands for markup or other entities"):
+        tree(read_xml, tmp_path, text)
+
+
+# ---- HTML -----------------------------------------------------------------------------------------------------------
+
+
+def test_html_is_mended(tmp_path):
+    text = "<!DOCTYPE html><TITLE>t</title><p class=x>one<br>two<p>three<!-- c --><script>if (a<b) x()</script><o:p>z"
+    wanted = ("html", [("head", ["title"]), ("body", [("p", ["br"]), ("p", ["script", "o:p"])])])
+    assert tree(read_html, tmp_path, text) == expect(wanted)
+    rich = tree(read_html, tmp_path, text, attributes=True, text="kind")
+    first = rich[0]["children"][1]["children"][0]
+    assert [child["label"] for child in first["children"]] == ["@class", "#text", "br", "#text"]
+
+
+@pytest.mark.parametrize("text", ["", " \n ", "<!-- only a comment -->"])
+def test_html_without_elements(tmp_path, text):
+    with pytest.raises(ReadError, match=r"a\.xml: (there is no element|not readable)"):
+        tree(read_html, tmp_path, text)
+
+
+def test_html_of_other_encodings_and_odd_bytes(tmp_path):
+    text = b"<meta charset=iso-8859-1><p>\xe9</p>\x80<div"
+    assert "p" in tree(read_html, tmp_path, text).vocabulary

@@ -1,0 +1,379 @@
+"""HiddenTreeMixture and HiddenTree: what the estimators promise beyond the equations."""
+
+import numpy as np
+import pytest
+
+import arbora as ab
+import arbora.datasets
+from arbora.errors import ArboraError, ForestError, NotConvergedWarning, UnexplainedTreesWarning
+from arbora.models import tree_model as tm
+from tests import examples
+from tests.reference import hidden_tree as twin
+
+READINGS = [(absent, structure) for absent in tm.ABSENT for structure in (None, "branching")]
+reading = pytest.mark.parametrize(("absent", "structure"), READINGS)
+
+
+@pytest.fixture(scope="module")
+def forest():
+    return examples.random_forest(n_trees=80, max_nodes=12, n_labels=3, seed=1)
+
+
+@pytest.fixture(scope="module")
+def model(forest):
+    return ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0, random_state=0).fit(forest)
+
+
+def theta(model, k):
+    """Parameters of one component for the twin."""
+    branching = model.branching_prob_[k] if model.structure else None
+    arrays = (model.leaf_prob_[k], model.emission_prob_[k], model.switch_prob_[k], model.transition_prob_[k])
+    return twin.Theta(*arrays, branching, model.absent)
+
+
+def test_scores_and_posteriors_equal_enumeration(model, forest):
+    small = forest[forest.sizes <= 7]
+    parts = [
+        [twin.enumerate_tree(twin.nodes_of(small, t), theta(model, k)) for k in range(3)] for t in range(len(small))
+    ]
+    joint = np.array([[part.log_prob for part in row] for row in parts]) + np.log(model.weight_)
+    total = np.logaddexp.reduce(joint, axis=1)
+    np.testing.assert_allclose(model.score_samples(small), total, rtol=1e-10)
+    proba = np.exp(joint - total[:, None])
+    np.testing.assert_allclose(model.predict_proba(small), proba, rtol=1e-10, atol=1e-12)
+    assert (model.predict(small) == proba.argmax(axis=1)).all()
+    expected = np.concatenate(
+        [
+            np.stack([p * part.node for p, part in zip(row_p, row, strict=True)], axis=1)
+            for row_p, row in zip(proba, parts, strict=True)
+        ]
+    )
+    np.testing.assert_allclose(model.posterior(small), expected, rtol=1e-10, atol=1e-12)
+    assert model.score(small) == pytest.approx(total.mean())
+
+
+@reading
+def test_decode_finds_the_best_joint_states(absent, structure):
+    rng = np.random.default_rng(0)
+    small = examples.random_forest(n_trees=25, max_nodes=6, n_labels=3, seed=3)
+    spec = tm.Spec(3, 3, 2, absent, structure)
+    params = tm.draw_params(rng, spec, 1)
+    model = ab.HiddenTree.from_parameters(
+        leaf_prob=params.leaf[..., 0],
+        emission_prob=params.emission[..., 0].T,
+        switch_prob=params.switch[:, 0],
+        transition_prob=params.transition[..., 0],
+        branching_prob=params.branching[:, 0] if structure else None,
+        vocabulary=small.vocabulary,
+        absent=absent,
+    )
+    states = model.decode(small)
+    branching = model.branching_prob_ if structure else None
+    one = twin.Theta(
+        model.leaf_prob_, model.emission_prob_, model.switch_prob_, model.transition_prob_, branching, absent
+    )
+    for t in range(small.n_trees):
+        tree = twin.nodes_of(small, t)
+        found = states[small.tree_start[t] : small.tree_start[t + 1]]
+        best, _ = twin.best_assignment(tree, one)
+        assert twin.joint_with_best_switches(tree, one, tuple(found), 3, 2) == pytest.approx(best, rel=1e-10)
+
+
+def test_encoding_sums_node_posteriors_by_slot(model, forest):
+    some = forest.take([0, 5, 0, 7])
+    dense = model.transform(some)
+    blocks = dense.reshape(4, 3, model.n_slots_ + 1, 2)
+    for x, t in enumerate([0, 5, 0, 7]):
+        tree = twin.nodes_of(forest, t)
+        for k in range(3):
+            expected = np.zeros((model.n_slots_ + 1, 2))
+            for (_, slot, _), eps in zip(tree, twin.upward_downward(tree, theta(model, k)).node, strict=True):
+                expected[slot] += eps  # the root's slot, -1, is the last row
+            np.testing.assert_allclose(blocks[x, k], expected, rtol=1e-10, atol=1e-12)
+    assert len(model.get_feature_names_out()) == dense.shape[1]
+    assert model.get_feature_names_out()[-1] == "component2_root_state1"
+
+
+def test_sparse_encoding_equals_dense_and_holds_used_slots_only(model, forest):
+    dense = model.transform(forest)
+    sparse = ab.HiddenTreeMixture.from_parameters(
+        weight=model.weight_,
+        leaf_prob=model.leaf_prob_,
+        emission_prob=model.emission_prob_,
+        switch_prob=model.switch_prob_,
+        transition_prob=model.transition_prob_,
+        branching_prob=model.branching_prob_,
+        vocabulary=model.vocabulary_,
+    )
+    out = sparse.set_params(sparse_output=True).transform(forest)
+    assert np.array_equal(out.toarray(), dense)
+    used = sum(
+        len(np.unique(forest.slot[a:b])) for a, b in zip(forest.tree_start[:-1], forest.tree_start[1:], strict=True)
+    )
+    assert out.nnz == used * 3 * 2
+
+
+@reading
+@pytest.mark.parametrize("n_slots", [3, 1])  # with one, both children are pooled into it
+def test_drawn_labels_follow_the_model(absent, structure, n_slots):
+    """Frequencies of all labellings of one shape against their exact probabilities."""
+    rng = np.random.default_rng(4)
+    shape = ab.Forest.from_nested([("x", ["x", {"label": "x", "slot": 2}])] * 40_000, vocabulary=["x", "y"])
+    spec = tm.Spec(n_slots, 2, 2, absent, structure)
+    params = tm.draw_params(rng, spec, 2)
+    model = ab.HiddenTreeMixture.from_parameters(
+        weight=[0.3, 0.7],
+        leaf_prob=params.leaf.transpose(2, 0, 1),
+        emission_prob=params.emission.transpose(2, 1, 0),
+        switch_prob=params.switch.T,
+        transition_prob=params.transition.transpose(3, 0, 1, 2),
+        branching_prob=params.branching.T if structure else None,
+        vocabulary=["x", "y"],
+        absent=absent,
+    )
+    drawn = model.sample(skeleton=shape, random_state=1)
+    code = drawn.label.reshape(-1, 3) @ [4, 2, 1]
+    frequency = np.bincount(code, minlength=8) / len(shape)
+    every = np.array(np.unravel_index(np.arange(8), (2, 2, 2))).T
+    exact = np.zeros(8)
+    for k, weight in enumerate(model.weight_):
+        places = [(a, b) for a, b, _ in twin.nodes_of(shape, 0)]
+        labelled = [[(a, b, int(m)) for (a, b), m in zip(places, row, strict=True)] for row in every]
+        p = np.exp([twin.enumerate_tree(tree, theta(model, k)).log_prob for tree in labelled])
+        exact += weight * p / p.sum()  # labels given the shape
+    np.testing.assert_allclose(frequency, exact, atol=5 * 0.5 / np.sqrt(len(shape)))
+
+
+def test_drawn_shapes_follow_the_branching_and_refit_recovers_the_parameters():
+    rng = np.random.default_rng(0)
+    spec = tm.Spec(2, 3, 1, "bottom", "branching")
+    params = tm.draw_params(rng, spec, 1)
+    model = ab.HiddenTree.from_parameters(
+        leaf_prob=params.leaf[..., 0],
+        emission_prob=params.emission[..., 0].T,
+        switch_prob=params.switch[:, 0],
+        transition_prob=params.transition[..., 0],
+        branching_prob=[0.5, 0.2],
+    )
+    drawn = model.sample(20_000, random_state=2)
+    again = ab.HiddenTree(1, prior=1.0, max_iter=2, tol=0, random_state=0).fit(drawn)
+    np.testing.assert_allclose(again.branching_prob_, [0.5, 0.2], atol=0.01)
+    np.testing.assert_allclose(again.emission_prob_, model.emission_prob_, atol=0.01)
+    assert drawn.sizes.mean() == pytest.approx(1 / 0.3, rel=0.1)  # a node has 0.7 children on average
+
+
+def test_sampling_says_what_it_cannot_do(model, forest):
+    with pytest.raises(ArboraError, match="skeleton"):
+        ab.HiddenTreeMixture(2, 2, structure=None, max_iter=2, tol=0, random_state=0).fit(forest).sample(3)
+    endless = ab.HiddenTree.from_parameters(
+        leaf_prob=np.ones((3, 1)),
+        emission_prob=[[1.0]],
+        switch_prob=[0.5, 0.5],
+        transition_prob=np.ones((2, 2, 1)),
+        branching_prob=[0.9, 0.9],
+    )
+    with pytest.raises(ArboraError, match="never end"):
+        endless.sample(3)
+
+
+def test_history_is_the_objective_of_the_parameters_returned(forest):
+    model = ab.HiddenTreeMixture(3, 2, prior=1.3, max_iter=7, tol=0, random_state=0).fit(forest)
+    assert len(model.history_) == model.n_iter_ == 7
+    params = model._fitted_params().tree
+    objective = model.score_samples(forest).sum() + tm.log_prior(params, tm.Priors(*[1.3] * 5)).sum()
+    assert model.history_[-1] == pytest.approx(objective, rel=1e-12)
+    assert np.diff(model.history_).min() >= 0
+
+
+def test_converged_is_true_only_when_the_rule_was_met(forest):
+    with pytest.warns(NotConvergedWarning, match="max_iter=2"):
+        assert not ab.HiddenTreeMixture(3, 2, max_iter=2, tol=1e-9, random_state=0).fit(forest).converged_
+    model = ab.HiddenTreeMixture(3, 2, max_iter=500, tol=1e-3, random_state=0).fit(forest)
+    assert model.converged_
+    assert model.history_[-1] - model.history_[-2] < 1e-3 * len(forest)
+
+
+def test_components_come_by_decreasing_weight(model):
+    assert (np.diff(model.weight_) <= 0).all()
+
+
+def test_more_starts_never_end_worse(forest):
+    one = ab.HiddenTreeMixture(4, 2, init="random", max_iter=10, tol=0, random_state=3).fit(forest)
+    many = ab.HiddenTreeMixture(4, 2, init="random", n_init=5, max_iter=10, tol=0, random_state=3).fit(forest)
+    assert many.history_[-1] >= one.history_[-1]
+
+
+def test_weights_are_repetitions(forest):
+    weight = np.arange(len(forest)) % 3
+    settings = {"init": "random", "max_iter": 5, "tol": 0, "random_state": 0}
+    weighted = ab.HiddenTreeMixture(2, 2, **settings).fit(forest, sample_weight=weight)
+    repeated = ab.HiddenTreeMixture(2, 2, **settings).fit(forest.take(np.repeat(np.arange(len(forest)), weight)))
+    np.testing.assert_allclose(weighted.history_, repeated.history_, rtol=1e-9)
+    np.testing.assert_allclose(weighted.emission_prob_, repeated.emission_prob_, rtol=1e-7, atol=1e-10)
+    for bad in ([1.0], [-1.0] * len(forest), [np.nan] * len(forest), [0.0] * len(forest)):
+        with pytest.raises(ValueError, match="sample_weight"):
+            ab.HiddenTreeMixture(2, 2).fit(forest, sample_weight=bad)
+
+
+def test_unseen_labels_are_summed_out_and_extra_slots_pooled(model):
+    known = ab.Forest.from_nested([("w0", ["w1", None])])
+    unseen = ab.Forest.from_nested([("w0", ["w1", "never met"])])
+    assert model.score_samples(unseen) == pytest.approx(model.score_samples(known))
+    wide = ab.Forest.from_nested([("w0", ["w1"] * 9)])
+    assert np.isfinite(model.score_samples(wide)).all()
+    assert model.transform(wide).shape[1] == len(model.get_feature_names_out())
+    assert model.posterior(wide).sum() == pytest.approx(10)
+
+
+def test_impossible_trees_are_reported_and_keep_the_mixing_weights():
+    model = ab.HiddenTreeMixture.from_parameters(
+        weight=[0.6, 0.4],
+        leaf_prob=np.ones((2, 2, 1)),
+        emission_prob=[[[1.0, 0.0]], [[1.0, 0.0]]],
+        switch_prob=np.ones((2, 1)),
+        transition_prob=np.ones((2, 1, 2, 1)),
+    )
+    two = ab.Forest.from_nested([("0", ["0"]), ("0", ["1"])])
+    assert model.score_samples(two)[1] == -np.inf
+    np.testing.assert_allclose(model.predict_proba(two)[1], [0.6, 0.4])
+    model.set_params(warm_start=True, prior=1.0, max_iter=2, tol=0)
+    with pytest.warns(UnexplainedTreesWarning, match="1 of 2 trees"):
+        model.fit(two)
+    assert model.n_unexplained_ == 1
+
+
+def test_warm_start_goes_on_where_the_last_fit_ended(forest):
+    settings = {"init": "random", "tol": 0, "random_state": 0}
+    straight = ab.HiddenTreeMixture(3, 2, max_iter=12, **settings).fit(forest)
+    staged = ab.HiddenTreeMixture(3, 2, max_iter=5, **settings).fit(forest)
+    staged.set_params(warm_start=True, max_iter=7).fit(forest)
+    np.testing.assert_allclose(staged.history_[-1], straight.history_[-1], rtol=1e-12)
+    np.testing.assert_allclose(staged.emission_prob_, straight.emission_prob_, rtol=1e-8, atol=1e-12)
+
+
+def test_partial_fit_approaches_what_fit_finds():
+    forest = ab.datasets.make_asymmetric_trees(60, random_state=0)
+    whole = ab.HiddenTreeMixture(3, 2, max_iter=40, tol=0, random_state=0).fit(forest)
+    rng = np.random.default_rng(0)
+    online = ab.HiddenTreeMixture(3, 2, random_state=0)
+    scores = []
+    for _ in range(15):
+        order = rng.permutation(len(forest))
+        for lo in range(0, len(forest), 45):
+            online.partial_fit(forest.take(order[lo : lo + 45]))
+        scores.append(online.score(forest))
+    assert online.n_batches_ == 60
+    assert scores[-1] > scores[0]
+    assert scores[-1] == pytest.approx(whole.score(forest), abs=2.0)  # nats a tree; a single batch is 8 short
+    again = ab.HiddenTreeMixture(3, 2, random_state=0).partial_fit(forest).fit(forest)
+    assert not hasattr(again, "n_batches_")
+
+
+def test_hidden_tree_has_no_component_axis_and_groups_by_root_state(forest):
+    model = ab.HiddenTree(3, max_iter=5, tol=0, random_state=0).fit(forest)
+    assert model.leaf_prob_.shape == (4, 3)
+    assert model.transition_prob_.shape == (3, 4, 3)
+    assert model.posterior(forest).shape == (forest.n_nodes, 3)
+    root = model.posterior(forest)[forest.tree_start[1:] - 1]
+    np.testing.assert_allclose(model.predict_proba(forest), root, atol=1e-12)
+    assert (model.predict(forest) == root.argmax(axis=1)).all()
+    assert (model.labels_ == model.predict(forest)).all()
+    assert (np.diff(np.bincount(model.labels_, minlength=3)) <= 0).all()
+
+
+def test_one_component_is_the_hidden_tree(forest):
+    single = ab.HiddenTree(2, max_iter=5, tol=0, random_state=0).fit(forest)
+    mixture = ab.HiddenTreeMixture(1, 2, max_iter=5, tol=0, random_state=0).fit(forest)
+    np.testing.assert_allclose(single.history_, mixture.history_, rtol=1e-12)
+
+
+def test_drawn_labels_have_posterior_frequencies(model, forest):
+    proba = model.predict_proba(forest)
+    drawn = np.stack([model.draw_labels(forest, random_state=s) for s in range(300)])
+    frequency = np.stack([(drawn == k).mean(axis=0) for k in range(3)], axis=1)
+    np.testing.assert_allclose(frequency, proba, atol=5 * 0.5 / np.sqrt(300))
+
+
+@pytest.mark.parametrize(
+    ("setting", "value", "message"),
+    [
+        ("n_components", 0, "n_components=0"),
+        ("n_states", 2.5, "n_states=2.5"),
+        ("absent", "gone", "absent='gone'"),
+        ("structure", "tree", "structure='tree'"),
+        ("init", "magic", "init='magic'"),
+        ("prior", 0.5, "leaf_prior=0.5"),
+        ("tol", -1.0, "tol=-1.0"),
+        ("n_slots", 0, "n_slots=0"),
+        ("learning_decay", 0.4, "learning_decay=0.4"),
+        ("n_jobs", 0, "n_jobs=0"),
+    ],
+)
+def test_bad_settings_are_named(forest, setting, value, message):
+    with pytest.raises(ValueError, match=message):
+        ab.HiddenTreeMixture(2, 2).set_params(**{setting: value}).fit(forest)
+
+
+def test_no_trees_and_monstrous_slots_are_refused_in_a_sentence():
+    with pytest.raises(ForestError, match="0 trees"):
+        ab.HiddenTree().fit(ab.Forest.from_nested([]))
+    far = ab.Forest.from_nested([("a", [{"label": "b", "slot": 2_000_000_000}])])
+    with pytest.raises(ForestError, match="set n_slots"):
+        ab.HiddenTree().fit(far)
+    assert np.isfinite(ab.HiddenTree(n_slots=4, max_iter=2, tol=0).fit(far).score(far))
+
+
+def test_every_awkward_forest_fits_without_nan(awkward):
+    for absent in tm.ABSENT:
+        model = ab.HiddenTreeMixture(2, 2, absent=absent, max_iter=3, tol=0, random_state=0, n_slots=50).fit(awkward)
+        assert np.isfinite(model.history_).all()
+        assert np.isfinite(model.transform(awkward)).all()
+        assert np.isfinite(model.predict_proba(awkward)).all()
+        assert len(model.decode(awkward)) == awkward.n_nodes
+
+
+def test_prediction_on_an_empty_forest_is_empty(model):
+    empty = ab.Forest.from_nested([])
+    assert model.predict(empty).shape == (0,)
+    assert model.predict_proba(empty).shape == (0, 3)
+    assert model.transform(empty).shape == (0, len(model.get_feature_names_out()))
+    assert model.posterior(empty).shape == (0, 3, 2)
+
+
+def test_from_parameters_checks_what_it_is_given(model):
+    good = {
+        "weight": model.weight_,
+        "leaf_prob": model.leaf_prob_,
+        "emission_prob": model.emission_prob_,
+        "switch_prob": model.switch_prob_,
+        "transition_prob": model.transition_prob_,
+    }
+    for name, value, message in (
+        ("weight", [0.5, 0.5, 0.5], "weight.*sum to one"),
+        ("leaf_prob", model.leaf_prob_[:, :-1], "leaf_prob has shape"),
+        ("emission_prob", model.emission_prob_ * np.nan, "not probabilities"),
+        ("transition_prob", -model.transition_prob_, "not probabilities"),
+    ):
+        with pytest.raises(ValueError, match=message):
+            ab.HiddenTreeMixture.from_parameters(**{**good, name: value})
+
+
+def test_interrupted_fit_keeps_the_last_finished_iteration(forest, monkeypatch):
+    from arbora.models.batch import Batch
+
+    calls = []
+    original = Batch.expected_counts
+
+    def interrupting(self, params, fixed=None):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return original(self, params, fixed)
+
+    monkeypatch.setattr(Batch, "expected_counts", interrupting)
+    model = ab.HiddenTreeMixture(2, 2, init="random", max_iter=50, tol=0, random_state=0).fit(forest)
+    assert model.n_iter_ == 3
+    assert not model.converged_
+    monkeypatch.undo()
+    straight = ab.HiddenTreeMixture(2, 2, init="random", max_iter=3, tol=0, random_state=0).fit(forest)
+    np.testing.assert_allclose(model.history_, straight.history_, rtol=1e-12)

@@ -1,0 +1,85 @@
+"""What `import arbora` costs and brings along, measured in fresh processes."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import arbora
+
+SOURCE = Path(arbora.__file__).parent
+OPTIONAL = ["matplotlib", "dask", "distributed", "pyarrow", "networkx", "pandas", "xarray", "arviz", "polars"]
+
+
+def run(code: str) -> str:
+    """What this code prints in a fresh Python that finds the same arbora."""
+    setup = f"import sys; sys.path.insert(0, {str(SOURCE.parent)!r})\n"
+    done = subprocess.run([sys.executable, "-c", setup + code], capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    return done.stdout
+
+
+def seconds_to(statement: str) -> float:
+    # CPU time of one process, so that other work on the machine counts as little as can be
+    return float(run(f"import time; start = time.process_time()\n{statement}\nprint(time.process_time() - start)"))
+
+
+def test_version() -> None:
+    assert re.fullmatch(r"\d+\.\d+\.\d+(\.dev\d+|rc\d+)?", arbora.__version__)
+
+
+def test_public_names_exist() -> None:
+    assert all(hasattr(arbora, name) for name in arbora.__all__)
+    assert len(set(arbora.__all__)) == len(arbora.__all__)
+
+
+def test_import_brings_no_optional_package() -> None:
+    loaded = run(f"import arbora\nprint([name for name in {OPTIONAL} if name in sys.modules])")
+    assert loaded.strip() == "[]"
+
+
+@pytest.mark.compiled
+def test_import_compiles_nothing() -> None:
+    code = """
+import numba.core.dispatcher
+compiled = []
+original = numba.core.dispatcher.Dispatcher.compile
+numba.core.dispatcher.Dispatcher.compile = lambda self, sig: compiled.append(self) or original(self, sig)
+import arbora
+print(len(compiled), end=" ")
+arbora.Forest.from_nested(["a"])
+print(len(compiled) > 0)
+"""
+    assert run(code).split() == ["0", "True"]
+
+
+def test_import_is_light() -> None:
+    ours, theirs = [], []
+    for _ in range(5):
+        ours.append(seconds_to("import arbora"))
+        theirs.append(seconds_to("import sklearn.mixture, numba"))
+        if len(ours) >= 3 and min(ours) <= 1.2 * min(theirs):
+            break
+    assert min(ours) <= 1.3 * min(theirs)
+
+
+def test_every_module_imports() -> None:
+    modules = [
+        ".".join(path.relative_to(SOURCE.parent).with_suffix("").parts).removesuffix(".__init__")
+        for path in sorted(SOURCE.rglob("*.py"))
+        if path.name != "__main__.py"
+    ]
+    loaded = run(f"import importlib\nfor name in {modules}: importlib.import_module(name)\nprint('done')")
+    assert loaded.strip() == "done"
+
+
+@pytest.mark.parametrize("word", [r"import pickle", r"\beval\(", r"\bexec\(", r"shell=True", r"allow_pickle=True"])
+def test_source_runs_no_text_and_unpickles_nothing(word: str) -> None:
+    offenders = [str(path.relative_to(SOURCE)) for path in SOURCE.rglob("*.py") if re.search(word, path.read_text())]
+    assert offenders == []
+
+
+def test_the_package_is_marked_as_typed() -> None:
+    assert (SOURCE / "py.typed").exists()

@@ -1,0 +1,249 @@
+"""The passes, counts and M-step of the hidden tree model against enumeration and the slow twin."""
+
+import numpy as np
+import pytest
+
+from arbora import Forest
+from arbora.models import tree_model as tm
+from arbora.models.batch import Batch, MixtureParams
+from arbora.sharing import share
+from tests.reference import hidden_tree as twin
+
+READINGS = [(absent, structure) for absent in tm.ABSENT for structure in (None, "branching")]
+reading = pytest.mark.parametrize(("absent", "structure"), READINGS)
+
+
+def random_forest(rng, n_trees, max_nodes, n_slots=3, n_labels=3, missing=0.2):
+    """Trees with gaps in their slots and missing labels; children attached at random."""
+    parent, slot, tree = [], [], []
+    for t in range(n_trees):
+        free = []
+        size = int(rng.integers(1, max_nodes + 1))
+        base = len(parent)
+        for u in range(size):
+            if u == 0:
+                parent.append(-1)
+                slot.append(-1)
+            else:
+                p, s = free.pop(int(rng.integers(len(free))))
+                parent.append(p)
+                slot.append(s)
+            tree.append(t)
+            free += [(base + u, s) for s in range(n_slots)]
+    label = rng.integers(0, n_labels, len(parent)).astype(np.int32)
+    label[rng.random(len(parent)) < missing] = -2
+    words = [str(m) for m in range(n_labels)]
+    return Forest.from_parents(parent, label, slot=slot, tree=tree, vocabulary=words)
+
+
+def draw(rng, spec, n_components=2):
+    """Parameters with some exact zeros among them."""
+    params = tm.draw_params(rng, spec, n_components)
+    emission = np.where(rng.random(params.emission.shape) < 0.1, 0.0, params.emission)
+    emission /= np.maximum(emission.sum(axis=0), 1e-300)
+    return params._replace(emission=emission)
+
+
+def theta_of(spec, params, k):
+    branching = params.branching[:, k] if spec.structure else None
+    leaf, emission, switch, transition = params.leaf, params.emission, params.switch, params.transition
+    return twin.Theta(leaf[..., k], emission[..., k].T, switch[:, k], transition[..., k], branching, spec.absent)
+
+
+def counts_of(spec, params, forest, resp, shared=True):
+    """Expected counts with given weights [tree, component]."""
+    batch = Batch(spec, share(forest.arrays, spec.n_slots, shared=shared), None, 1)
+    fixed = []
+    for shard, rows in zip(batch.shards, batch.rows, strict=True):
+        by_tree = np.zeros((shard.n_distinct_trees, resp.shape[1]))
+        np.add.at(by_tree, shard.tree_id, resp[rows])
+        fixed.append(by_tree)
+    mixture = MixtureParams(np.full(resp.shape[1], 1.0 / resp.shape[1]), params)
+    return batch.expected_counts(mixture, fixed)[0].tree
+
+
+def same(actual, expected, tolerance=1e-10):
+    np.testing.assert_allclose(actual, expected, rtol=tolerance, atol=tolerance)
+
+
+@reading
+@pytest.mark.parametrize("n_slots", [3, 2])  # with two, the trees' third slot is pooled into the second
+def test_likelihood_posteriors_and_pairs_equal_full_enumeration(absent, structure, n_slots):
+    rng = np.random.default_rng(7)
+    forest = random_forest(rng, n_trees=30, max_nodes=8)
+    spec = tm.Spec(n_slots=n_slots, n_labels=3, n_states=2, absent=absent, structure=structure)
+    params = draw(rng, spec)
+    batch = Batch(spec, share(forest.arrays, n_slots), None, 1)
+    log_prob = batch.log_likelihood(params)
+    root = batch.root_posterior(params)
+    for t in range(forest.n_trees):
+        one = np.ones((1, 2))
+        counts = counts_of(spec, params, forest[[t]], one)
+        for k in range(2):
+            exact = twin.enumerate_tree(twin.nodes_of(forest, t), theta_of(spec, params, k))
+            same(log_prob[t, k], exact.log_prob)
+            if not np.isfinite(exact.log_prob):
+                assert (counts.emission[..., k] == 0).all()
+                continue
+            same(root[t, :, k], exact.node[-1])
+            same(counts.leaf[..., k], exact.leaf)
+            same(counts.emission[..., k], exact.emission.T)
+            same(counts.transition[..., k], exact.transition)
+            same(counts.switch[:, k], exact.switch)
+
+
+@reading
+def test_counts_equal_the_twin_shared_and_plain(absent, structure):
+    rng = np.random.default_rng(3)
+    forest = random_forest(rng, n_trees=40, max_nodes=25, n_slots=4, n_labels=2)
+    forest = forest.take(np.append(np.arange(40), [3, 3, 17]))  # some trees occur again
+    spec = tm.Spec(n_slots=4, n_labels=2, n_states=3, absent=absent, structure=structure)
+    params = tm.draw_params(rng, spec, 2)
+    resp = rng.random((forest.n_trees, 2))
+    shared = counts_of(spec, params, forest, resp)
+    plain = counts_of(spec, params, forest, resp, shared=False)
+    for a, b in zip(shared, plain, strict=True):
+        same(a, b)
+    for k in range(2):
+        theta = theta_of(spec, params, k)
+        parts = [twin.upward_downward(twin.nodes_of(forest, t), theta) for t in range(forest.n_trees)]
+        for name, order in (("leaf", None), ("emission", (1, 0)), ("switch", None), ("transition", None)):
+            total = sum(w * getattr(part, name) for w, part in zip(resp[:, k], parts, strict=True))
+            same(getattr(shared, name)[..., k], total if order is None else total.transpose(order))
+    log_prob = Batch(spec, share(forest.arrays, 4), None, 1).log_likelihood(params)
+    same(log_prob, Batch(spec, share(forest.arrays, 4, shared=False), None, 1).log_likelihood(params))
+
+
+@reading
+def test_label_model_is_proper_where_the_note_says_so(absent, structure):
+    """Sum over all labellings of one shape: 1, or the structure factor times the defect of literal switches."""
+    rng = np.random.default_rng(0)
+    spec = tm.Spec(n_slots=3, n_labels=2, n_states=2, absent=absent, structure=structure)
+    params = tm.draw_params(rng, spec, 1)
+    shape = ("x", [{"label": "x", "slot": 1, "children": ["x", {"label": "x", "slot": 2}]}, {"label": "x", "slot": 2}])
+    forest = Forest.from_nested([shape] * 32, vocabulary=["x", "y"])
+    every = np.array(np.unravel_index(np.arange(32), (2,) * 5), np.int32).T.ravel()
+    forest = Forest(forest.parent, forest.slot, every, forest.tree_start, ("x", "y"))
+    batch = Batch(spec, share(forest.arrays, 3), None, 1)
+    total = np.exp(batch.log_likelihood(params)).sum()
+    theta = theta_of(spec, params, 0)
+    expected = np.exp(twin.structure_log_prob(twin.nodes_of(forest, 0), theta))
+    if absent == "literal":
+        phi = params.switch[:, 0]
+        expected *= phi[[1, 2]].sum() * phi[[0, 2]].sum()
+    if absent == "slot":  # leaves carry the chance that their slot is not empty
+        expected *= np.prod([1 - params.leaf[l, -1, 0] for l in (0, 2, 2)])
+    same(total, expected)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+@reading
+def test_one_em_step_equals_the_twin(absent, structure, alpha):
+    rng = np.random.default_rng(11)
+    forest = random_forest(rng, n_trees=15, max_nodes=12)
+    spec = tm.Spec(3, 3, 2, absent, structure)
+    params = tm.draw_params(rng, spec, 1)
+    counts = counts_of(spec, params, forest, np.ones((15, 1)))
+    new = tm.m_step(spec, counts, params, tm.Priors(*[alpha] * 5))
+    parts = [twin.upward_downward(twin.nodes_of(forest, t), theta_of(spec, params, 0)) for t in range(15)]
+    total = {name: sum(getattr(p, name) for p in parts) for name in ("leaf", "emission", "switch", "transition")}
+    leaf = twin.normalise(total["leaf"], alpha)
+    if absent == "slot":
+        leaf[-1] = np.append(twin.normalise(total["leaf"][-1, :-1], alpha), 0.0)
+    same(new.leaf[..., 0], leaf)
+    same(new.emission[..., 0], twin.normalise(total["emission"], alpha).T)
+    same(new.transition[..., 0], twin.normalise(total["transition"], alpha))
+    if absent != "renormalised":
+        same(new.switch[:, 0], twin.normalise(total["switch"], alpha))
+    if structure:
+        in_slot = np.bincount(forest.slot[forest.slot >= 0], minlength=3)
+        same(new.branching[:, 0], (in_slot + alpha - 1) / (forest.n_nodes + 2 * (alpha - 1)))
+    same(new.switch.sum(), 1.0)
+
+
+@pytest.mark.parametrize("alpha", [1.0, 1.5])
+@reading
+def test_em_never_decreases_its_objective(absent, structure, alpha):
+    rng = np.random.default_rng(5)
+    forest = random_forest(rng, n_trees=60, max_nodes=20, missing=0.1)
+    spec = tm.Spec(3, 3, 3, absent, structure)
+    priors = tm.Priors(*[alpha] * 5)
+    batch = Batch(spec, share(forest.arrays, 3), None, 1)
+    params = MixtureParams(np.full(3, 1 / 3), tm.draw_params(rng, spec, 3))
+    objective = []
+    for _ in range(40):
+        counts, log_likelihood = batch.expected_counts(params)
+        objective.append(log_likelihood + tm.log_prior(params.tree, priors).sum())
+        params = MixtureParams(counts.weight / counts.weight.sum(), tm.m_step(spec, counts.tree, params.tree, priors))
+    gain = np.diff(objective)
+    assert gain.min() >= -1e-9 * abs(objective[-1])
+    assert gain[0] > 1.0
+
+
+def test_switch_step_of_the_renormalised_reading_solves_its_equation():
+    rng = np.random.default_rng(2)
+    wins, exposure = rng.random((4, 6)) * 10, rng.random((4, 6)) * 20
+    for alpha in (1.2, 3.0):
+        switch = tm._switch_mm_step(wins, exposure, np.full((4, 6), 0.25), alpha)
+        same(switch.sum(axis=0), 1.0)
+        # (wins + alpha - 1) / switch - exposure is the multiplier, the same for every slot
+        multiplier = (wins + alpha - 1) / switch - exposure
+        same(multiplier, np.broadcast_to(multiplier[0], multiplier.shape), 1e-7)
+
+
+def test_a_tree_no_component_can_produce_has_log_probability_minus_infinity_and_no_counts():
+    forest = Forest.from_nested([("a", ["a", "a"]), ("b", ["a"])])
+    spec = tm.Spec(2, 2, 2)
+    params = tm.draw_params(np.random.default_rng(0), spec, 2)
+    params.emission[0], params.emission[1] = 1.0, 0.0
+    batch = Batch(spec, share(forest.arrays, 2), None, 1)
+    log_prob = batch.log_likelihood(params)
+    assert np.isfinite(log_prob[0]).all()
+    assert (log_prob[1] == -np.inf).all()
+    counts, total = batch.expected_counts(MixtureParams(np.full(2, 0.5), params))
+    same(counts.weight.sum(), 1.0)
+    same(counts.tree.emission.sum(), 3.0)
+    same(total, np.log(np.exp(log_prob[0]).mean()))
+    assert all(np.isfinite(x).all() for x in counts.tree)
+
+
+def test_absurdly_small_probabilities_give_no_nan():
+    rng = np.random.default_rng(0)
+    forest = random_forest(rng, 50, 30)
+    for scale in (1e-90, 1e-160, 1e-250, 1e-320):
+        spec = tm.Spec(3, 3, 2)
+        params = tm.draw_params(rng, spec, 2)
+        params.emission[:, 0] *= scale
+        params.transition[:, :, 0] *= scale
+        batch = Batch(spec, share(forest.arrays, 3), None, 1)
+        counts, total = batch.expected_counts(MixtureParams(np.full(2, 0.5), params))
+        assert np.isfinite(total)
+        assert all(np.isfinite(x).all() for x in counts.tree)
+
+
+def test_a_long_chain_does_not_underflow():
+    n = 100_000
+    rng = np.random.default_rng(1)
+    forest = Forest.from_parents(np.arange(n) - 1, rng.integers(0, 5, n), vocabulary=list("abcde"))
+    spec = tm.Spec(1, 5, 2)
+    params = tm.draw_params(rng, spec, 1)
+    log_prob = Batch(spec, share(forest.arrays, 1), None, 1).log_likelihood(params)
+    assert -5 * n < log_prob[0, 0] < -n
+
+
+def test_shards_and_threads_change_nothing_but_rounding():
+    rng = np.random.default_rng(9)
+    forest = random_forest(rng, 300, 30)
+    spec = tm.Spec(3, 3, 3, "slot", "branching")
+    params = MixtureParams(np.array([0.2, 0.8]), tm.draw_params(rng, spec, 2))
+    whole, log_whole = Batch(spec, share(forest.arrays, 3), None, 1).expected_counts(params)
+    shards = share(forest.arrays, 3, max_units=200)
+    assert len(shards) > 5
+    with Batch(spec, shards, None, 1) as one, Batch(spec, shards, None, 3) as three:
+        split, log_split = one.expected_counts(params)
+        threaded, log_threaded = three.expected_counts(params)
+    same(log_whole, log_split)
+    assert log_split == log_threaded
+    for a, b, c in zip(whole.tree, split.tree, threaded.tree, strict=True):
+        same(a, b)
+        assert np.array_equal(b, c)
