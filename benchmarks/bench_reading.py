@@ -15,11 +15,11 @@ from pathlib import Path
 ROOT = Path(__file__).resolve().parents[1]
 sys.path.insert(0, str(ROOT / "src"))
 
-import numpy as np  # noqa: E402 (the path above lets this run without an installed arbora)
-from lxml import etree  # noqa: E402
+import numpy as np
+from lxml import etree
 
-from arbora import Forest  # noqa: E402
-from arbora.io import read_elastic, read_xml  # noqa: E402
+from arbora import Forest
+from arbora.io import read_elastic, read_xml
 
 MOST_TIMES_LXML = 3.0
 FEWEST_NODES_PER_SECOND = 1e6

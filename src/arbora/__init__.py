@@ -1,26 +1,41 @@
-"""Arbora: probabilistic clustering of trees, and into trees."""
+"""Arbora: probabilistic clustering of trees, and into trees.
 
-from .errors import ArboraError, ForestError, ModelFileError, ReadError
-from .forest import MISSING, UNSEEN, Forest
-from .io import (
-    from_networkx,
-    load_forest,
-    read,
-    read_brackets,
-    read_conllu,
-    read_elastic,
-    read_html,
-    read_json,
-    read_jsonl,
-    read_newick,
-    read_python,
-    read_xml,
-    to_networkx,
-    write_jsonl,
-)
-from .models import HiddenTree, HiddenTreeMixture, load
+Names are imported at their first use, so that ``import arbora`` and the command line's help are quick.
+"""
+
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 __version__ = "0.1.0"
+
+# Public name -> module that defines it.
+_HOME = {
+    "ArboraError": "errors",
+    "Forest": "forest",
+    "ForestError": "errors",
+    "HiddenTree": "models",
+    "HiddenTreeMixture": "models",
+    "MISSING": "forest",
+    "ModelFileError": "errors",
+    "ReadError": "errors",
+    "UNSEEN": "forest",
+    "from_networkx": "io",
+    "load": "models",
+    "load_forest": "io",
+    "read": "io",
+    "read_brackets": "io",
+    "read_conllu": "io",
+    "read_elastic": "io",
+    "read_html": "io",
+    "read_json": "io",
+    "read_jsonl": "io",
+    "read_newick": "io",
+    "read_python": "io",
+    "read_xml": "io",
+    "to_networkx": "io",
+    "write_jsonl": "io",
+}
+_MODULES = ("datasets", "errors", "forest", "io", "metrics", "models", "plot", "reproduce", "sharing", "summary")
 
 __all__ = [
     "MISSING",
@@ -48,3 +63,38 @@ __all__ = [
     "to_networkx",
     "write_jsonl",
 ]
+
+if TYPE_CHECKING:
+    from .errors import ArboraError, ForestError, ModelFileError, ReadError
+    from .forest import MISSING, UNSEEN, Forest
+    from .io import (
+        from_networkx,
+        load_forest,
+        read,
+        read_brackets,
+        read_conllu,
+        read_elastic,
+        read_html,
+        read_json,
+        read_jsonl,
+        read_newick,
+        read_python,
+        read_xml,
+        to_networkx,
+        write_jsonl,
+    )
+    from .models import HiddenTree, HiddenTreeMixture, load
+
+
+def __getattr__(name: str) -> Any:
+    if name in _HOME:
+        value = getattr(import_module(f".{_HOME[name]}", __name__), name)
+        globals()[name] = value
+        return value
+    if name in _MODULES:
+        return import_module(f".{name}", __name__)
+    raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME, *_MODULES})

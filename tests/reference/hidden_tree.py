@@ -123,8 +123,8 @@ def enumerate_tree(tree, theta):
     return Expected(log_prob, node, leaf, emission, transition.sum(axis=(1, 2)), transition)
 
 
-def upward_downward(tree, theta):
-    """The recursions of the note, section 2 and 3, one node at a time."""
+def upward_downward(tree, theta, leaky=False):
+    """The recursions of the note, one node at a time; `leaky` plants the error of paper 001's Eq. (4)."""
     n_slots, n_states = len(theta.switch_prob), theta.emission_prob.shape[0]
     n_labels = theta.emission_prob.shape[1]
     prior, beta, log_prob = [], [], structure_log_prob(tree, theta)
@@ -164,7 +164,7 @@ def upward_downward(tree, theta):
             for v in present.get(l, []):
                 xi = phi[l] / len(present[l]) * theta.transition_prob[l, :n_states] * beta[v][:, None] * ratio
                 transition[l, :n_states] += xi
-                eps[v] = xi.sum(axis=1) + (1 - xi.sum()) * beta[v]
+                eps[v] = xi.sum(axis=1) + (0.0 if leaky else (1 - xi.sum()) * beta[v])
             if l not in present and theta.absent in ("bottom", "slot"):
                 transition[l, n_states] += phi[l] * theta.transition_prob[l, n_states] * ratio
             if l not in present and theta.absent == "slot":
@@ -210,3 +210,17 @@ def normalise(counts, alpha):
     x = counts + (alpha - 1)
     total = x.sum(axis=-1, keepdims=True)
     return np.where(total > 0, x / np.where(total > 0, total, 1), 1 / x.shape[-1])
+
+
+def em(trees, theta, n_iter, leaky=False):
+    """Log-likelihood of the single model before each of n_iter maximum-likelihood steps."""
+    history = []
+    for _ in range(n_iter):
+        parts = [upward_downward(tree, theta, leaky) for tree in trees]
+        history.append(sum(part.log_prob for part in parts))
+        leaf, emission, switch, transition = (
+            normalise(sum(getattr(part, name) for part in parts), 1.0)
+            for name in ("leaf", "emission", "switch", "transition")
+        )
+        theta = theta._replace(leaf_prob=leaf, emission_prob=emission, switch_prob=switch, transition_prob=transition)
+    return np.array(history)

@@ -83,3 +83,15 @@ def test_source_runs_no_text_and_unpickles_nothing(word: str) -> None:
 
 def test_the_package_is_marked_as_typed() -> None:
     assert (SOURCE / "py.typed").exists()
+
+
+def test_every_public_name_is_there_and_listed():
+    import arbora
+
+    assert sorted(arbora.__all__) == sorted(arbora._HOME)
+    for name in arbora.__all__:
+        assert getattr(arbora, name) is not None
+    for module in arbora._MODULES:
+        assert getattr(arbora, module).__name__ == f"arbora.{module}"
+    with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
+        arbora.nonsense  # noqa: B018

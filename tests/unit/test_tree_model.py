@@ -180,6 +180,32 @@ def test_em_never_decreases_its_objective(absent, structure, alpha):
     assert gain[0] > 1.0
 
 
+def test_the_monotonicity_check_catches_the_published_e_step():
+    """Planted bug: without the (1 - s) term of the child's posterior the likelihood falls; with it, it does not."""
+    rng = np.random.default_rng(5)
+    forest = random_forest(rng, n_trees=12, max_nodes=15, missing=0.0)
+    trees = [twin.nodes_of(forest, t) for t in range(forest.n_trees)]
+    spec = tm.Spec(3, 3, 2)
+    theta = theta_of(spec, tm.draw_params(rng, spec, 1), 0)
+    assert np.diff(twin.em(trees, theta, 25)).min() >= -1e-9
+    assert np.diff(twin.em(trees, theta, 25, leaky=True)).min() < -1e-3
+
+
+def test_fit_follows_the_twin_step_by_step():
+    rng = np.random.default_rng(6)
+    forest = random_forest(rng, n_trees=12, max_nodes=15)
+    spec = tm.Spec(3, 3, 2)
+    params = tm.draw_params(rng, spec, 1)
+    expected = twin.em([twin.nodes_of(forest, t) for t in range(12)], theta_of(spec, params, 0), 6)
+    batch = Batch(spec, share(forest.arrays, 3), None, 1)
+    found = []
+    for _ in range(6):
+        counts, log_likelihood = batch.expected_counts(MixtureParams(np.ones(1), params))
+        found.append(log_likelihood)
+        params = tm.m_step(spec, counts.tree, params, tm.Priors())
+    same(found, expected)
+
+
 def test_switch_step_of_the_renormalised_reading_solves_its_equation():
     rng = np.random.default_rng(2)
     wins, exposure = rng.random((4, 6)) * 10, rng.random((4, 6)) * 20

@@ -1,0 +1,199 @@
+"""Files of the command line: which to read, where results may go, and tables by the suffix of their name."""
+
+import csv
+import importlib.util
+import io
+import json
+import os
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from ..errors import MissingDependencyError, ReadError
+from ..forest import UNSEEN, Forest
+from ..io.choose import FORMATS, read
+from ..io.container import written_whole
+from ..io.sources import find_files, plain_name
+from ..io.store import SUFFIXES as STORED
+from ..summary import tree_names
+from .tell import finite, usage
+
+TABLES = (".csv", ".json", ".parquet")
+
+
+def find(paths: Sequence[Path], format: str | None) -> list[str]:
+    """The files that paths, globs and directories name; all of one format."""
+    chosen = FORMATS.values() if format is None else [FORMATS[format]]
+    found = find_files(list(paths), [suffix for _, suffixes in chosen for suffix in suffixes])
+    if format is None:
+        formats = {_format_of(path) for path in found}
+        if len(formats) > 1:
+            named = f"{paths[0]}{' ...' if len(paths) > 1 else ''}"
+            raise ReadError(f"{named}: files of several formats ({', '.join(sorted(formats))}); choose one by --format")
+    return found
+
+
+def _format_of(path: str) -> str:
+    for format, (_, suffixes) in FORMATS.items():
+        if plain_name(path).endswith(suffixes):
+            return format
+    raise ReadError(f"{path}: the format cannot be told from the name; choose one by --format ({', '.join(FORMATS)})")
+
+
+def read_trees(
+    files: Sequence[str], format: str | None, skip_bad: bool, options: Sequence[str] | None, quiet: bool
+) -> Forest:
+    """Read the files; `options` are KEY=VALUE for the reader, the value in JSON or else as text."""
+    given: dict[str, Any] = dict(_option(text) for text in options or ())
+    stored = format in ("forest", "parquet") or (format is None and plain_name(files[0]).endswith(STORED))
+    if skip_bad:
+        given["on_error"] = "skip"
+    if quiet and not stored:
+        given["progress"] = False
+    try:
+        forest = read(list(files), format, **given)
+    except TypeError as error:  # a value of the wrong type for an option
+        if not options:
+            raise
+        raise ReadError(f"--read {' '.join(options)}: the reader cannot take this ({error})") from None
+    if not forest.n_trees:
+        raise ReadError(f"{files[0]}: there are no trees in it; check the file")
+    return forest
+
+
+def _option(text: str) -> tuple[str, Any]:
+    key, equals, value = text.partition("=")
+    if not equals or not key.isidentifier() or key in ("source", "path", "format", "on_error", "progress"):
+        raise usage("--read", f"{text!r}; wanted KEY=VALUE with an option of the reader, as in text=kind")
+    try:
+        return key, json.loads(value)
+    except ValueError:
+        return key, value
+
+
+def check_output(option: str, path: Path | None, suffixes: Sequence[str], inputs: Sequence[str | Path]) -> None:
+    """Refuse, before any work, an output of another suffix, in a folder that is not there, or over an input."""
+    if path is None:
+        return
+    if not path.name.lower().endswith(tuple(suffixes)):
+        raise usage(option, f"{path}: the name must end in {' or '.join(suffixes)}")
+    if path.is_dir():
+        raise usage(option, f"{path}: this is a directory; name a file")
+    if not path.absolute().parent.is_dir():
+        raise usage(option, f"{path}: there is no such folder; make it first")
+    if path.exists() and any(os.path.samefile(path, given) for given in inputs if os.path.exists(given)):
+        raise usage(option, f"{path}: this is an input, and would be overwritten; choose another name")
+    if path.suffix.lower() == ".parquet":
+        _need("pyarrow", ".parquet files need pyarrow; install arbora[parquet], or choose another suffix")
+
+
+def check_distinct(paths: Mapping[str, Path | None]) -> None:
+    """Refuse two outputs of one name."""
+    seen: dict[str, str] = {}
+    for option, path in paths.items():
+        if path is not None:
+            other = seen.setdefault(os.path.realpath(path), option)
+            if other != option:
+                raise usage(option, f"{path}: {other} writes to this file, too; choose another name")
+
+
+def need_matplotlib() -> None:
+    """Refuse, before any work, to promise a picture that cannot be drawn."""
+    _need("matplotlib", "pictures need matplotlib; install arbora[plot]")
+
+
+def _need(package: str, reason: str) -> None:
+    if not has_package(package):
+        raise MissingDependencyError(reason)
+
+
+def has_package(name: str) -> bool:
+    """Whether an optional package is there, without importing it."""
+    return importlib.util.find_spec(name) is not None
+
+
+# ---- tables ---------------------------------------------------------------------------------------------------------
+
+
+def assignments(model: Any, forest: Forest) -> dict[str, list[Any]]:
+    """Columns about each tree: cluster, its probability, log-likelihood, and labels the model has never seen."""
+    probability = model.predict_proba(forest)
+    cluster = probability.argmax(axis=1)
+    score = model.score_samples(forest)
+    unseen = forest.with_vocabulary(model.vocabulary_).label == UNSEEN
+    columns: dict[str, list[Any]] = {
+        "name": [encodable(name) for name in tree_names(forest)],
+        "cluster": cluster.tolist(),
+        "probability": probability[np.arange(len(cluster)), cluster].tolist(),
+        "log_likelihood": score.tolist(),
+        "explained": np.isfinite(score).tolist(),
+        "unseen_labels": np.add.reduceat(unseen.astype(np.int64), forest.tree_start[:-1]).tolist(),
+    }
+    if forest.target is not None:
+        columns["class"] = forest.target.tolist()
+    return columns
+
+
+def encodable(text: str) -> str:
+    """The text with escapes for what UTF-8 cannot hold, as in names of files that are not UTF-8."""
+    return text.encode("utf-8", "backslashreplace").decode()
+
+
+def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
+    """Columns as CSV; numbers in full, truth as true and false."""
+    out = io.StringIO()
+    rows = csv.writer(out, lineterminator="\n")
+    rows.writerow(columns)
+    rows.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
+    return out.getvalue()
+
+
+def _cell(value: Any) -> Any:
+    return str(value).lower() if isinstance(value, bool) else value
+
+
+def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+    """Columns as a list of rows, as JSON takes them."""
+    return [finite(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+
+
+def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+    """Write columns to .csv, .json or .parquet, at once or not at all."""
+    suffix = path.suffix.lower()
+    if suffix == ".csv":
+        write_text(path, csv_text(columns))
+    elif suffix == ".json":
+        write_text(path, json.dumps(records(columns), indent=1) + "\n")
+    else:
+        import pyarrow as pa
+        from pyarrow import parquet
+
+        with written_whole(path) as temporary:
+            parquet.write_table(pa.table(dict(columns)), temporary)
+
+
+def write_text(path: Path, text: str) -> None:
+    """Write text, at once or not at all."""
+    write_bytes(path, text.encode("utf-8", "backslashreplace"))
+
+
+def write_bytes(path: Path, data: bytes) -> None:
+    """Write bytes, at once or not at all."""
+    with written_whole(path) as temporary:
+        Path(temporary).write_bytes(data)
+
+
+def write_encoding(path: Path, encoding: Any, names: Sequence[str], columns: Sequence[str]) -> None:
+    """Write codes of trees: .npz as a sparse matrix of SciPy's, .csv and .parquet with names of trees and columns."""
+    if path.suffix.lower() == ".npz":
+        from scipy import sparse
+
+        with written_whole(path) as temporary, open(temporary, "wb") as file:
+            sparse.save_npz(file, encoding)
+        return
+    dense = encoding.toarray()
+    write_table(
+        path, {"name": [encodable(name) for name in names], **dict(zip(columns, dense.T.tolist(), strict=True))}
+    )

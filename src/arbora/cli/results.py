@@ -1,0 +1,99 @@
+"""What a clustering leaves behind: tables, model, picture, page, and the summary on stdout."""
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..forest import Forest
+from ..report import render
+from ..summary import Summary, summarise
+from . import files, show
+from .fitting import Fitted
+from .tell import Teller, finite, print_json
+
+
+class Outputs(NamedTuple):
+    """Where results go; None where nobody asked."""
+
+    table: Path | None
+    model: Path | None
+    report: Path | None
+    picture: Path | None
+
+    def check(self, inputs: Sequence[str]) -> None:
+        """Refuse what cannot be written before any work is done."""
+        files.check_output("--output", self.table, files.TABLES, inputs)
+        files.check_output("--save", self.model, (".arbora",), inputs)
+        files.check_output("--report", self.report, (".html",), inputs)
+        files.check_output("--picture", self.picture, (".png",), inputs)
+        files.check_distinct(
+            {"--output": self.table, "--save": self.model, "--report": self.report, "--picture": self.picture}
+        )
+        if self.picture is not None:
+            files.need_matplotlib()
+
+
+def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as_json: bool, teller: Teller) -> None:
+    """Write every output and print the summary."""
+    model = fitted.model
+    with teller.working("summing up"):
+        columns = files.assignments(model, forest)
+        summary = summarise(forest, columns["cluster"], model.predict_proba(forest))
+        lines = show.fit_told(model, fitted.how, fitted.interrupted)
+        facts = _facts(model, fitted, forest)
+        if outputs.table is not None:
+            files.write_table(outputs.table, columns)
+        if outputs.model is not None:
+            model.save(outputs.model)
+        if outputs.picture is not None or outputs.report is not None:
+            image = _draw(model, forest, columns["cluster"], summary, teller)
+            if outputs.picture is not None and image is not None:
+                files.write_bytes(outputs.picture, image)
+            if outputs.report is not None:
+                _write_report(outputs.report, summary, lines, {"command": command_line, **facts}, image)
+    if as_json:
+        print_json({**facts, "summary": summary.as_dict()})
+    else:
+        show.show_summary(summary, lines)
+    written = [str(path) for path in outputs if path is not None]
+    if written:
+        teller.say(f"wrote {', '.join(written)}")
+
+
+def _facts(model: Any, fitted: Fitted, forest: Forest) -> dict[str, Any]:
+    """How the model was fitted and how well; with the data, enough to fit it again."""
+    return {
+        "seed": model.random_state,
+        "components": fitted.how,
+        "aic_by_components": {str(k): value for k, value in fitted.aic.items()},
+        "iterations": model.n_iter_,
+        "converged": model.converged_,
+        "interrupted": fitted.interrupted,
+        "objective": model.history_[-1],
+        "mean_log_likelihood": model.score(forest),
+        "n_unexplained": model.n_unexplained_,
+        "aic": model.aic(forest),
+        "bic": model.bic(forest),
+        "provenance": model.provenance_,
+    }
+
+
+def _draw(model: Any, forest: Forest, labels: Sequence[int], summary: Summary, teller: Teller) -> bytes | None:
+    if not files.has_package("matplotlib"):
+        teller.say("matplotlib is not installed, so there is no picture; install arbora[plot]")
+        return None
+    from .. import plot
+
+    sparse_output = model.sparse_output
+    codes = model.set_params(sparse_output=True).transform(forest)
+    model.set_params(sparse_output=sparse_output)
+    figure = plot.overview(codes, labels, model.history_, forest.target, summary.agreement)
+    return plot.png_bytes(figure)
+
+
+def _write_report(
+    path: Path, summary: Summary, lines: Sequence[str], manifest: dict[str, Any], image: bytes | None
+) -> None:
+
+    title = f"{summary.n_trees:,} trees in {len(summary.clusters)} clusters"
+    files.write_text(path, render(summary, title=title, lines=lines, manifest=finite(manifest), picture=image))

@@ -1,0 +1,80 @@
+"""Real processes: entry point, pipes, terminals, exit codes, Ctrl-C."""
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+import arbora
+from arbora.datasets import make_documents
+from arbora.io import write_jsonl
+
+SOURCE = str(Path(arbora.__file__).parents[1])
+
+
+def start(*args: object, **more: object) -> subprocess.Popen:
+    code = f"import sys; sys.path.insert(0, {SOURCE!r}); from arbora.cli import main; main()"
+    command = [sys.executable, "-c", code, *map(str, args)]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    path = tmp_path / "trees.jsonl"
+    write_jsonl(make_documents(8, random_state=0), path)
+    return path
+
+
+def test_main_prints_results_to_stdout_and_errors_to_stderr(corpus: Path) -> None:
+    process = start("info", corpus)
+    out, err = process.communicate()
+    assert process.returncode == 0
+    assert "40, of which" in out
+    assert "\x1b" not in out + err  # no colours in a pipe
+    process = start("info", "missing.xml")
+    out, err = process.communicate()
+    assert (process.returncode, out) == (1, "")
+    assert err == "arbora: missing.xml: there is no such file; check the path\n"
+
+
+def test_first_run_says_that_it_compiles(corpus: Path, tmp_path: Path) -> None:
+    env = {**os.environ, "NUMBA_CACHE_DIR": str(tmp_path / "cache"), "NUMBA_DISABLE_JIT": "0"}
+    out = tmp_path / "out.jsonl"  # no command compiles less
+    first, second = (start("convert", corpus, out, env=env).communicate()[1].splitlines() for _ in range(2))
+    assert first == ["compiling, once; later runs start at once", *second]
+    third = start("convert", corpus, out, env={**env, "ARBORA_NO_CACHE": "1"}).communicate()[1].splitlines()
+    assert third == ["compiling; the cache is off", *second]
+
+
+def test_reader_that_has_had_enough(corpus: Path) -> None:
+    with start("info", corpus, "--json") as process:
+        assert process.stdout is not None
+        assert process.stderr is not None
+        process.stdout.close()
+        assert "Traceback" not in process.stderr.read()
+
+
+@pytest.mark.compiled
+def test_ctrl_c_ends_the_fit_and_keeps_it(tmp_path: Path) -> None:
+    big, saved = tmp_path / "big.jsonl", tmp_path / "m.arbora"
+    write_jsonl(make_documents(200, random_state=0), big)
+    settings = ("-k", 8, "--init", "random", "--max-iter", 10**6, "--tol", 0)
+    process = start("cluster", big, *settings, "--save", saved)
+    time.sleep(6.0)
+    while process.poll() is None:  # the first may fall into the time before the first iteration, in which case: 130
+        process.send_signal(signal.SIGINT)
+        try:
+            process.wait(30.0)
+        except subprocess.TimeoutExpired:
+            continue
+    out, err = process.communicate()
+    assert process.returncode == 130
+    assert "interrupted" in err
+    assert "Traceback" not in err
+    if saved.exists():
+        assert "interrupted" in out
+        assert arbora.load(saved).n_iter_ > 0

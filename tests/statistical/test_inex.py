@@ -1,0 +1,64 @@
+"""EM on the real INEX 2005 trees: every setting of the papers' tables, every reading."""
+
+import numpy as np
+import pytest
+from sklearn.metrics import normalized_mutual_info_score
+
+import arbora as ab
+from arbora.datasets import load_inex2005
+from arbora.errors import DataNotFoundError
+from arbora.metrics import silhouette_score
+from arbora.models import tree_model as tm
+
+
+@pytest.fixture(scope="module")
+def inex():
+    try:
+        return load_inex2005("train"), load_inex2005("test")
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
+
+
+def assert_monotone(model, n_trees):
+    gain = np.diff(model.history_)
+    assert gain.min() >= -1e-9 * abs(model.history_[-1])
+    assert model.n_unexplained_ == 0
+    assert len(model.labels_) == n_trees
+    for name in ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_"):
+        value = getattr(model, name)
+        assert np.isfinite(value).all()
+        np.testing.assert_allclose(value.sum(axis=-1), 1.0, atol=1e-9)
+
+
+@pytest.mark.compiled
+@pytest.mark.parametrize("absent", tm.ABSENT)
+def test_em_is_monotone_on_real_trees(inex, absent):
+    train, _ = inex
+    model = ab.HiddenTreeMixture(11, 2, absent=absent, prior=1.0, max_iter=8, tol=0, random_state=0).fit(train)
+    assert_monotone(model, len(train))
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("structure", [None, "branching"])
+@pytest.mark.parametrize("absent", tm.ABSENT)
+@pytest.mark.parametrize("n_components", [6, 11, 22])
+@pytest.mark.parametrize("n_states", [2, 4, 8])
+def test_em_is_monotone_in_every_setting_of_the_tables(inex, n_states, n_components, absent, structure):
+    train, _ = inex
+    for prior, init in ((1.0, "random"), (1.1, "kmeans")):
+        model = ab.HiddenTreeMixture(n_components, n_states, absent=absent, structure=structure, prior=prior, init=init)
+        assert_monotone(model.set_params(max_iter=30, tol=0, random_state=1).fit(train), len(train))
+
+
+@pytest.mark.slow
+def test_the_best_setting_reaches_the_published_figures_and_more(inex):
+    """Papers' best silhouette: 0.20; k-means on counts reaches a mutual information of 0.73."""
+    train, test = inex
+    silhouette, agreement = [], []
+    for seed in range(5):
+        model = ab.HiddenTreeMixture(11, 8, structure=None, max_iter=30, tol=0, random_state=seed).fit(train)
+        labels = model.predict(test)
+        silhouette.append(silhouette_score(test, labels))
+        agreement.append(normalized_mutual_info_score(test.target, labels))
+    assert np.mean(silhouette) >= 0.25
+    assert np.mean(agreement) >= 0.78
