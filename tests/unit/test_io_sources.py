@@ -10,8 +10,9 @@ import warnings
 import pytest
 
 from arbora import Forest, ReadError
+from arbora import progress as bars
 from arbora.errors import SkippedFilesWarning
-from arbora.io import FORMATS, read, read_elastic, read_jsonl, read_newick, read_xml, sources, write_jsonl
+from arbora.io import FORMATS, read, read_elastic, read_jsonl, read_newick, read_xml, write_jsonl
 
 
 def put(path, text):
@@ -179,7 +180,7 @@ class Terminal(io.StringIO):
 )
 def test_progress_only_where_it_is_wanted(corpus, monkeypatch, progress, terminal, quiet_seconds, shows):
     monkeypatch.setattr(sys, "stderr", Terminal(terminal))
-    monkeypatch.setattr(sources, "QUIET_SECONDS", quiet_seconds)
+    monkeypatch.setattr(bars, "QUIET_SECONDS", quiet_seconds)
     monkeypatch.setenv("TERM", "xterm")
     read_xml(corpus, progress=progress)
     assert ("reading" in sys.stderr.getvalue()) == shows

@@ -25,7 +25,7 @@ class Fitted(NamedTuple):
 def fit_single(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
     """One hidden tree model; clusters are states of the root."""
     with Interrupts() as interrupts, teller.working("fitting one hidden tree"):
-        model = HiddenTree(verbose=1, **settings).fit(forest)
+        model = HiddenTree(**settings).fit(forest)
     how = f"One model of {model.n_states} states; a cluster is a state of the root."
     return Fitted(model, how, interrupts.count > 0, {})
 
@@ -35,7 +35,7 @@ def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any]
     if components is None:
         return _search(forest, settings, teller)
     with Interrupts() as interrupts, teller.working(f"fitting {components} components"):
-        model = HiddenTreeMixture(components, verbose=1, **settings).fit(forest)
+        model = HiddenTreeMixture(components, **settings).fit(forest)
     return Fitted(model, f"{components} components, as asked.", interrupts.count > 0, {})
 
 
@@ -55,7 +55,7 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
             try:
                 with warnings.catch_warnings(record=True) as caught, teller.working(f"trying {k} components"):
                     warnings.simplefilter("always")
-                    model = HiddenTreeMixture(k, verbose=1, **settings).fit(forest)
+                    model = HiddenTreeMixture(k, **settings).fit(forest)
             except (KeyboardInterrupt, ForestError):  # interrupted at once, or too large a table
                 if best is None:
                     raise

@@ -5,15 +5,14 @@ import gzip
 import logging
 import os
 import stat
-import sys
-import time
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, NamedTuple, cast
 
 from ..errors import ReadError, SkippedFilesWarning
 from ..forest import Forest
+from ..progress import Progress
 from .columns import Columns, Fault
 
 logger = logging.getLogger(__name__)
@@ -21,7 +20,6 @@ logger = logging.getLogger(__name__)
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 CHUNK = 1 << 20  # bytes read at a time
-QUIET_SECONDS = 1.0  # a read shorter than this shows no progress bar
 
 
 class Policy(NamedTuple):
@@ -174,7 +172,7 @@ def read_lines(
 ) -> Forest:
     """Read files of one tree a line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
 
-    def read_file(path: str, columns: Columns, skipped: "_Skipped", bar: "_Progress") -> None:
+    def read_file(path: str, columns: Columns, skipped: "_Skipped", bar: Progress) -> None:
         with _Opened(path) as file:
             for number, raw in enumerate(file, 1):
                 mark = columns.mark()
@@ -197,7 +195,7 @@ def read_lines(
 def _read(
     source: Source,
     suffixes: Sequence[str],
-    read_file: Callable[[str, Columns, "_Skipped", "_Progress"], None],
+    read_file: Callable[[str, Columns, "_Skipped", Progress], None],
     policy: Policy,
     finish: Callable[[Columns], None] | None = None,
 ) -> Forest:
@@ -205,7 +203,7 @@ def _read(
         raise ReadError(f'on_error={policy.on_error!r}; wanted "raise" or "skip"')
     files = find_files(source, suffixes)
     columns, skipped = Columns(), _Skipped()
-    with _Progress(len(files), policy.progress) as bar:
+    with Progress("reading", len(files), policy.progress) as bar:
         for path in files:
             mark, before = columns.mark(), len(skipped.reasons)
             try:
@@ -243,38 +241,3 @@ class _Skipped:
         if self.reasons:
             text = f"{len(self.reasons)} bad files or lines were left out; the first: {self.reasons[0]}"
             warnings.warn(text, SkippedFilesWarning, stacklevel=5)  # the caller of read_xml and the like
-
-
-class _Progress:
-    """A bar on stderr: always, never, or (None) on a terminal once the read has lasted a second."""
-
-    def __init__(self, total: int, wanted: bool | None) -> None:
-        self.total, self.done = total, 0
-        self.wanted = sys.stderr.isatty() if wanted is None else wanted
-        self.start = time.monotonic() if wanted is None else 0.0
-        self.bar: Any = None
-        self.task: Any = None
-
-    def __enter__(self) -> "_Progress":
-        return self
-
-    def advance(self) -> None:
-        self.done += 1
-        self.show()
-
-    def show(self) -> None:
-        """Draw the bar if it is due."""
-        if not self.wanted or time.monotonic() - self.start < QUIET_SECONDS:
-            return
-        if self.bar is None:
-            from rich.console import Console
-            from rich.progress import Progress
-
-            self.bar = Progress(console=Console(file=sys.stderr), transient=True)
-            self.bar.start()
-            self.task = self.bar.add_task("reading", total=self.total)
-        self.bar.update(self.task, completed=self.done)
-
-    def __exit__(self, *_: object) -> None:
-        if self.bar is not None:
-            self.bar.stop()

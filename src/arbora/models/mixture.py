@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..em import EMResult, run_em
 from ..errors import ForestError, NotConvergedWarning, UnexplainedTreesWarning
 from ..forest import Forest
+from ..progress import Progress
 from ..sharing import iter_shards
 from . import nodes, sampling
 from . import tree_model as tm
@@ -57,6 +58,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     shared : compute identical subtrees once (exact; False only to compare).
     shard_bytes : working memory of a shard of trees.
     n_jobs : threads over shards; -1 for all cores.  The result does not depend on it.
+    random_state : a seed, or a generator, for starts.
+    verbose : 1 shows a progress bar; every iteration is logged at level INFO in any case.
     """
 
     _saved: ClassVar[tuple[str, ...]] = (
@@ -199,18 +202,19 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
             return batch.evaluate(params) + float(tm.log_prior(params.tree, priors).sum())
 
         def report(iteration: int, objective: float) -> None:
-            if self.verbose:
-                log.info("iteration %d: objective %.6f", iteration, objective)
+            log.info("iteration %d: objective %.6f", iteration, objective)
+            bar.advance(f"EM, objective {objective:.2f}")
 
-        return run_em(
-            start,
-            e_step,
-            lambda counts, params: self._m_step(counts, params, priors),
-            evaluate,
-            max_iter=self.max_iter,
-            tol=self.tol * batch.total_weight,
-            report=report,
-        )
+        with Progress("EM", self.max_iter, bool(self.verbose)) as bar:
+            return run_em(
+                start,
+                e_step,
+                lambda counts, params: self._m_step(counts, params, priors),
+                evaluate,
+                max_iter=self.max_iter,
+                tol=self.tol * batch.total_weight,
+                report=report,
+            )
 
     def _m_step(self, counts: MixtureCounts, params: MixtureParams, priors: tm.Priors) -> MixtureParams:
         total = counts.weight.sum()
