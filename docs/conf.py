@@ -14,7 +14,7 @@ version = release
 extensions = ["myst_parser"]
 myst_enable_extensions = ["dollarmath", "deflist"]
 myst_heading_anchors = 3
-exclude_patterns = ["_build"]
+exclude_patterns = ["_build", "reproduction"]  # the tables are included by reproduction.md
 nitpicky = True
 
 html_theme = "alabaster"
