@@ -9,12 +9,20 @@ class ForestError(ArboraError, ValueError):
     """The trees, or the arrays that should describe them, break an invariant of Forest."""
 
 
+class SettingError(ArboraError, ValueError):
+    """A parameter of a model has a value it cannot have."""
+
+
 class ReadError(ArboraError, ValueError):
     """A file cannot be read as trees."""
 
 
 class ModelFileError(ArboraError, ValueError):
     """A saved forest or model is damaged, or of a version this Arbora does not know."""
+
+
+class ChainError(ArboraError, RuntimeError):
+    """A chain of a sampler cannot start, go on, or be resumed."""
 
 
 class DataNotFoundError(ArboraError, FileNotFoundError):
@@ -27,6 +35,10 @@ class MissingDependencyError(ArboraError, ImportError):
 
 class NotConvergedWarning(UserWarning):
     """The iteration budget ended before the stopping rule was met."""
+
+
+class ChainsDisagreeWarning(UserWarning):
+    """Chains that should have forgotten their starts still differ: run more sweeps, or look at each chain."""
 
 
 class UnexplainedTreesWarning(UserWarning):

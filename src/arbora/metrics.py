@@ -191,6 +191,8 @@ def _as_counts(data: Any) -> sp.csr_array:
     counts.eliminate_zeros()
     if not np.isfinite(counts.data).all() or counts.data.min(initial=0.0) < 0.0:
         raise ValueError("counts hold a negative number, a nan or an infinity; Ruzicka's distance wants counts >= 0")
+    if counts.data.max(initial=0.0) > 1e290:
+        raise ValueError("counts above 1e290 would overflow when summed; scale them down")
     return counts
 
 

@@ -17,6 +17,7 @@ class Theta(NamedTuple):
     transition_prob: np.ndarray
     branching_prob: np.ndarray | None
     absent: str
+    pooled: bool = False  # the last slot stands for all later ones
 
 
 class Expected(NamedTuple):
@@ -71,7 +72,9 @@ def structure_log_prob(tree, theta):
                     total += np.log(theta.leaf_prob[slot, -1])
                 if theta.branching_prob is not None:
                     rho = theta.branching_prob[slot]
-                    total += n_here * np.log(rho) if n_here else np.log(1 - rho)
+                    total += n_here * np.log(rho) if n_here else 0.0
+                    if not n_here or (theta.pooled and slot == n_slots - 1):
+                        total += np.log(1 - rho)
     return total
 
 

@@ -279,3 +279,8 @@ def test_class_6_of_inex2005_is_closer_to_class_11_than_to_itself():
     six, eleven = names.index(type(names[0])(6)), names.index(type(names[0])(11))
     assert similar[six, eleven] > similar[six, six] > 0.2
     assert len(names) == 11
+
+
+def test_counts_that_would_overflow_are_refused():
+    with pytest.raises(ValueError, match="overflow"):
+        metrics.ruzicka_distance(np.full((2, 2), 1e308))

@@ -144,6 +144,32 @@ def test_drawn_labels_follow_the_model(absent, structure, n_slots):
     np.testing.assert_allclose(frequency, exact, atol=5 * 0.5 / np.sqrt(len(shape)))
 
 
+def test_a_switch_without_weight_on_present_slots_chooses_among_them():
+    model = ab.HiddenTree.from_parameters(
+        leaf_prob=[[1.0, 0.0], [0.0, 1.0], [0.5, 0.5]],
+        emission_prob=[[1.0, 0.0], [0.0, 1.0]],
+        switch_prob=[1.0, 0.0],
+        transition_prob=[[[1.0, 0.0], [0.0, 1.0]], [[1.0, 0.0], [0.0, 1.0]]],
+        absent="renormalised",
+    )
+    shape = ab.Forest.from_nested([("0", [{"label": "1", "slot": 1}])] * 50, vocabulary=["0", "1"])
+    drawn = model.sample(skeleton=shape, random_state=0)
+    assert (drawn.label == 1).all()  # the only child is in state 1, and its state is handed on
+    assert np.isfinite(model.score_samples(drawn)).all()
+
+
+def test_pooled_shapes_are_drawn_as_they_are_scored():
+    model = ab.HiddenTree(1, n_slots=1, prior=1.0, max_iter=2, tol=0, random_state=0)
+    model.fit(ab.Forest.from_nested([("a", ["a", "a"]), "a", ("a", ["a"]), "a", "a"]))
+    rho = model.branching_prob_[0]
+    assert rho == pytest.approx(3 / (3 + 8))
+    drawn = model.sample(20_000, random_state=0)
+    children = np.bincount(drawn.parent[drawn.parent >= 0], minlength=drawn.n_nodes)
+    assert children.mean() == pytest.approx(rho / (1 - rho), rel=0.05)
+    for m in range(4):
+        assert (children == m).mean() == pytest.approx(rho**m * (1 - rho), abs=0.01)
+
+
 def test_drawn_shapes_follow_the_branching_and_refit_recovers_the_parameters():
     rng = np.random.default_rng(0)
     spec = tm.Spec(2, 3, 1, "bottom", "branching")
@@ -265,8 +291,9 @@ def test_partial_fit_approaches_what_fit_finds():
     assert online.n_batches_ == 60
     assert scores[-1] > scores[0]
     assert scores[-1] == pytest.approx(whole.score(forest), abs=2.0)  # nats a tree; a single batch is 8 short
-    again = ab.HiddenTreeMixture(3, 2, random_state=0).partial_fit(forest).fit(forest)
-    assert not hasattr(again, "n_batches_")
+    again = ab.HiddenTreeMixture(3, 2, random_state=0).partial_fit(forest[:50]).fit(forest)
+    assert again.n_batches_ == 1
+    assert again.seen_weight_ == len(forest)
 
 
 def test_hidden_tree_has_no_component_axis_and_groups_by_root_state(forest):
@@ -302,7 +329,12 @@ def test_drawn_labels_have_posterior_frequencies(model, forest):
         ("absent", "gone", "absent='gone'"),
         ("structure", "tree", "structure='tree'"),
         ("init", "magic", "init='magic'"),
-        ("prior", 0.5, "leaf_prior=0.5"),
+        ("prior", 0.5, "prior=0.5"),
+        ("prior", [1.1], "prior="),
+        ("leaf_prior", 0.9, "leaf_prior=0.9"),
+        ("tol", "a", "tol='a'"),
+        ("shard_bytes", -1, "shard_bytes=-1"),
+        ("random_state", -1, "random_state=-1"),
         ("tol", -1.0, "tol=-1.0"),
         ("n_slots", 0, "n_slots=0"),
         ("learning_decay", 0.4, "learning_decay=0.4"),
@@ -320,7 +352,84 @@ def test_no_trees_and_monstrous_slots_are_refused_in_a_sentence():
     far = ab.Forest.from_nested([("a", [{"label": "b", "slot": 2_000_000_000}])])
     with pytest.raises(ForestError, match="set n_slots"):
         ab.HiddenTree().fit(far)
-    assert np.isfinite(ab.HiddenTree(n_slots=4, max_iter=2, tol=0).fit(far).score(far))
+    for model in (
+        ab.HiddenTree(n_slots=4, max_iter=2, tol=0),
+        ab.HiddenTreeMixture(2, 2, n_slots=4, max_iter=2, tol=0),
+    ):
+        assert np.isfinite(model.fit(far).score(far))
+
+
+def test_the_fitted_model_does_not_follow_later_settings(forest):
+    model = ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0, random_state=0).fit(forest)
+    score, names = model.score(forest), list(model.get_feature_names_out())
+    for change in ({"absent": "slot"}, {"structure": None}, {"n_components": 5}, {"n_states": 4}):
+        changed = ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0, random_state=0).fit(forest).set_params(**change)
+        assert changed.score(forest) == score
+        assert list(changed.get_feature_names_out()) == names
+        with pytest.raises(ValueError, match=f"{next(iter(change))}=.*fitted with"):
+            changed.partial_fit(forest)
+        with pytest.raises(ValueError, match=f"{next(iter(change))}=.*fitted with"):
+            changed.set_params(warm_start=True).fit(forest)
+
+
+def test_a_refused_fit_leaves_the_old_model_alone(forest):
+    model = ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0, random_state=0).fit(forest)
+    score = model.score(forest)
+    other = ab.Forest.from_nested([("x", [{"label": "y", "slot": 1_999_999_999}])])
+    for bad in ({"random_state": "seed"}, {"n_jobs": 0}, {"random_state": 0, "n_jobs": None}):
+        with pytest.raises((ValueError, ForestError)):
+            model.set_params(**bad).fit(other)
+        assert model.set_params(n_jobs=None).score(forest) == score
+        assert model.vocabulary_ == forest.vocabulary
+
+
+def test_partial_fit_goes_on_from_fit_and_from_a_file(forest, tmp_path):
+    model = ab.HiddenTreeMixture(3, 2, max_iter=30, tol=0, random_state=0).fit(forest)
+    model.save(tmp_path / "m.arbora")
+    before = model.score(forest)
+    model.partial_fit(forest[:2])
+    assert model.score(forest) > before - 0.1  # two trees among eighty do not overturn the model
+    assert model.n_batches_ == 2
+    loaded = ab.load(tmp_path / "m.arbora").partial_fit(forest[:2])
+    assert np.array_equal(loaded.emission_prob_, model.emission_prob_)
+    halves = ab.HiddenTreeMixture(3, 2, learning_decay=1.0, random_state=0).partial_fit(forest[:40])
+    assert halves.counts_["weight"].sum() == pytest.approx(40)
+    assert halves.partial_fit(forest[40:]).counts_["weight"].sum() == pytest.approx(80)
+
+
+def test_trees_of_weight_zero_do_not_touch_the_fit(forest):
+    settings = {"max_iter": 5, "tol": 0, "random_state": 0}
+    weight = np.where(np.arange(len(forest)) < 60, 1.0, 0.0)
+    weighted = ab.HiddenTreeMixture(3, 2, **settings).fit(forest, sample_weight=weight)
+    without = ab.HiddenTreeMixture(3, 2, **settings).fit(forest[:60])
+    np.testing.assert_allclose(weighted.history_, without.history_, rtol=1e-10)
+
+
+def test_a_model_of_missing_labels_only_survives_a_file(tmp_path):
+    blank = ab.Forest.from_nested([(None, [None, None]), None, (None, [None])])
+    model = ab.HiddenTreeMixture(2, 2, max_iter=3, tol=0, random_state=0).fit(blank)
+    model.save(tmp_path / "m.arbora")
+    assert ab.load(tmp_path / "m.arbora").score(blank) == model.score(blank)
+
+
+def test_only_parameters_in_use_count(forest):
+    settings = {"max_iter": 5, "tol": 0, "random_state": 0, "prior": 1.0}
+    model = ab.HiddenTreeMixture(2, 2, **settings).fit(forest)
+    everything = 2 * tm.n_free_parameters(model.spec_) + 1
+    assert 0 < model.n_parameters() < everything
+    bare = ab.HiddenTreeMixture.from_parameters(
+        weight=model.weight_,
+        leaf_prob=model.leaf_prob_,
+        emission_prob=model.emission_prob_,
+        switch_prob=model.switch_prob_,
+        transition_prob=model.transition_prob_,
+        branching_prob=model.branching_prob_,
+        vocabulary=model.vocabulary_,
+    )
+    assert bare.n_parameters() == everything
+    scores = model.score_samples(forest).sum()
+    assert model.aic(forest) == pytest.approx(-2 * scores + 2 * model.n_parameters())
+    assert model.bic(forest) == pytest.approx(-2 * scores + np.log(forest.n_nodes) * model.n_parameters())
 
 
 def test_every_awkward_forest_fits_without_nan(awkward):
@@ -335,6 +444,8 @@ def test_every_awkward_forest_fits_without_nan(awkward):
 def test_prediction_on_an_empty_forest_is_empty(model):
     empty = ab.Forest.from_nested([])
     assert model.predict(empty).shape == (0,)
+    with pytest.raises(ForestError, match="0 trees"):
+        model.score(empty)
     assert model.predict_proba(empty).shape == (0, 3)
     assert model.transform(empty).shape == (0, len(model.get_feature_names_out()))
     assert model.posterior(empty).shape == (0, 3, 2)

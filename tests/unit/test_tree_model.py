@@ -47,7 +47,8 @@ def draw(rng, spec, n_components=2):
 def theta_of(spec, params, k):
     branching = params.branching[:, k] if spec.structure else None
     leaf, emission, switch, transition = params.leaf, params.emission, params.switch, params.transition
-    return twin.Theta(leaf[..., k], emission[..., k].T, switch[:, k], transition[..., k], branching, spec.absent)
+    arrays = (leaf[..., k], emission[..., k].T, switch[:, k], transition[..., k])
+    return twin.Theta(*arrays, branching, spec.absent, spec.pooled)
 
 
 def counts_of(spec, params, forest, resp, shared=True):
@@ -71,7 +72,7 @@ def same(actual, expected, tolerance=1e-10):
 def test_likelihood_posteriors_and_pairs_equal_full_enumeration(absent, structure, n_slots):
     rng = np.random.default_rng(7)
     forest = random_forest(rng, n_trees=30, max_nodes=8)
-    spec = tm.Spec(n_slots=n_slots, n_labels=3, n_states=2, absent=absent, structure=structure)
+    spec = tm.Spec(n_slots, n_labels=3, n_states=2, absent=absent, structure=structure, pooled=n_slots < 3)
     params = draw(rng, spec)
     batch = Batch(spec, share(forest.arrays, n_slots), None, 1)
     log_prob = batch.log_likelihood(params)
@@ -162,13 +163,14 @@ def test_one_em_step_equals_the_twin(absent, structure, alpha):
 
 
 @pytest.mark.parametrize("alpha", [1.0, 1.5])
+@pytest.mark.parametrize("n_slots", [6, 2])  # with two, up to five children share the last slot
 @reading
-def test_em_never_decreases_its_objective(absent, structure, alpha):
+def test_em_never_decreases_its_objective(absent, structure, n_slots, alpha):
     rng = np.random.default_rng(5)
-    forest = random_forest(rng, n_trees=60, max_nodes=20, missing=0.1)
-    spec = tm.Spec(3, 3, 3, absent, structure)
+    forest = random_forest(rng, n_trees=60, max_nodes=20, n_slots=6, missing=0.1)
+    spec = tm.Spec(n_slots, 3, 3, absent, structure, pooled=n_slots < 6)
     priors = tm.Priors(*[alpha] * 5)
-    batch = Batch(spec, share(forest.arrays, 3), None, 1)
+    batch = Batch(spec, share(forest.arrays, n_slots), None, 1)
     params = MixtureParams(np.full(3, 1 / 3), tm.draw_params(rng, spec, 3))
     objective = []
     for _ in range(40):
@@ -204,6 +206,26 @@ def test_fit_follows_the_twin_step_by_step():
         found.append(log_likelihood)
         params = tm.m_step(spec, counts.tree, params, tm.Priors())
     same(found, expected)
+
+
+def test_pooled_branching_is_proper_and_its_estimate_the_best():
+    """One slot for all children: the number of children is geometric, and a grid finds nothing better than the fit."""
+    spec = tm.Spec(1, 1, 1, "bottom", "branching", pooled=True)
+    stars = Forest.from_nested([("a", ["a"] * 5)] * 10)
+    batch = Batch(spec, share(stars.arrays, 1), None, 1)
+    params = tm.uniform_params(spec)
+    counts, _ = batch.expected_counts(MixtureParams(np.ones(1), params))
+    rho = tm.m_step(spec, counts.tree, params, tm.Priors()).branching[0, 0]
+    same(rho, 50 / (50 + 60))
+    grid = np.linspace(0.01, 0.99, 99)
+    scores = [batch.log_likelihood(params._replace(branching=np.array([[x]])))[0, 0] for x in grid]
+    assert abs(grid[int(np.argmax(scores))] - rho) < 0.01
+    # An ordered tree of n nodes has n - 1 children taken and n chances that failed; there are Catalan(n - 1) of them.
+    tree = Forest.from_nested([("a", ["a", ("a", ["a"])])])
+    one = Batch(spec, share(tree.arrays, 1), None, 1).log_likelihood(params._replace(branching=np.array([[0.3]])))
+    same(np.exp(one[0, 0]), 0.3**3 * 0.7**4)
+    total = sum(catalan * 0.3 ** (n - 1) * 0.7**n for n, catalan in enumerate((1, 1, 2, 5, 14, 42, 132, 429), start=1))
+    assert 0.97 < total < 1.0
 
 
 def test_switch_step_of_the_renormalised_reading_solves_its_equation():

@@ -188,13 +188,12 @@ def _slot_of(child: dict[str, Any]) -> int:
 
 
 def _check_slots(siblings: list[tuple[Any, int, int]]) -> None:
+    seen: set[int] = set()
     highest = -1
     for _, _, slot in siblings:
-        if slot <= highest:  # not increasing: look at all of them
-            slots = [s for _, _, s in siblings]
-            if len(set(slots)) < len(slots):
-                twice = next(s for s in slots if slots.count(s) > 1)
-                raise Fault(f"two children in slot {twice} (counted from 0) of one node, wanted slots that differ")
+        if slot in seen:
+            raise Fault(f"two children in slot {slot} (counted from 0) of one node, wanted slots that differ")
+        seen.add(slot)
         highest = max(highest, slot)
     if highest >= 2**31 - 1:
         raise Fault(f"a child comes to slot {highest}, wanted less than {2**31 - 1}")

@@ -115,7 +115,10 @@ def draw_states_labels(rng, units, lane, params, restrict):
                 if n_mates == 1 or rng.random() * n_mates < 1.0:
                     deciding[slot[v]] = v
             for l in range(n_slots):
-                weight[l] = 0.0 if restrict and deciding[l] < 0 else switch[l, k]
+                if restrict:  # present slots without any weight share it evenly
+                    weight[l] = max(switch[l, k], 1e-100) if deciding[l] >= 0 else 0.0
+                else:
+                    weight[l] = switch[l, k]
             l = _pick(rng, weight)
             child_state = state[deciding[l]] if deciding[l] >= 0 else n_states
             state[d] = _pick(rng, transition[l, child_state, :, k])
@@ -124,9 +127,10 @@ def draw_states_labels(rng, units, lane, params, restrict):
 
 
 @jit
-def draw_shapes(rng, branching, lane, max_nodes):
+def draw_shapes(rng, branching, lane, max_nodes, pooled):
     """Shapes of trees in which each node has a child in slot l with probability branching[l, k]; parents first.
 
+    With `pooled` the last slot is followed by others, each taken with its probability until one is not.
     Returns parent, slot and tree of every node, and the number of trees finished within max_nodes nodes each.
     """
     n_slots = branching.shape[0]
@@ -143,14 +147,19 @@ def draw_shapes(rng, branching, lane, max_nodes):
         n += 1
         u = start
         while u < n:
-            for l in range(n_slots):
-                if rng.random() < branching[l, lane[t]]:
+            l = 0
+            while l < n_slots or pooled:
+                taken = rng.random() < branching[min(l, n_slots - 1), lane[t]]
+                if taken:
                     if n - start >= max_nodes:
                         return parent[:start], slot[:start], tree[:start], t
                     if n + 1 >= capacity:
                         capacity, parent, slot, tree = _double(parent, slot, tree)
                     parent[n], slot[n], tree[n] = u, l, t
                     n += 1
+                if l >= n_slots - 1 and not (taken and pooled):
+                    break
+                l += 1
             u += 1
     return parent[:n], slot[:n], tree[:n], lane.shape[0]
 

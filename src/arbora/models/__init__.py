@@ -20,10 +20,10 @@ def load(path: str | os.PathLike[str]) -> ForestEstimator:
     version, header, arrays = read_container(path, "model")
     if version != MODEL_VERSION:
         raise ModelFileError(f"{path}: model version {version}, wanted {MODEL_VERSION}; save it with this Arbora")
-    if header.get("model") not in MODELS:
+    if not isinstance(header.get("model"), str) or header["model"] not in MODELS:
         raise ModelFileError(f"{path}: it holds a {header.get('model')!r}, which this Arbora does not know; update it")
     try:
         return MODELS[header["model"]](**header["params"])._restore(header, arrays)
-    except (TypeError, KeyError, ValueError) as error:
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError) as error:
         what = f"its content does not make a {header['model']}"
         raise ModelFileError(f"{path}: {what} ({error}); save it again") from None

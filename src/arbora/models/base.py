@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ArboraError, ForestError
+from ..errors import ArboraError, ForestError, SettingError
 from ..forest import UNSEEN, Forest, as_forest
 
 log = logging.getLogger(__name__)
@@ -27,6 +27,7 @@ class ForestEstimator(BaseEstimator):
 
     #: Fitted attributes written to a model file: arrays, numbers, text, or None.
     _saved: ClassVar[tuple[str, ...]] = ()
+    vocabulary_: Any
 
     def _check_forest(self, X: Any, at_least: int = 1) -> Forest:
         """X as a Forest: one as it is, nested trees converted, file names read."""
@@ -44,7 +45,7 @@ class ForestEstimator(BaseEstimator):
         known = forest.with_vocabulary(self.vocabulary_)
         n_unseen = int((known.label == UNSEEN).sum())
         if n_unseen:
-            log.info("%d of %d labels were never seen in training; they are summed out", n_unseen, forest.n_nodes)
+            log.warning("%d of %d nodes have labels never seen in training; summed out", n_unseen, forest.n_nodes)
         return known
 
     def _record_provenance(self, forest: Forest) -> None:
@@ -76,6 +77,8 @@ class ForestEstimator(BaseEstimator):
             value = getattr(self, name, None)
             if isinstance(value, np.ndarray):
                 arrays[name] = value
+            elif isinstance(value, dict) and value and all(isinstance(x, np.ndarray) for x in value.values()):
+                arrays.update({f"{name}.{key}": x for key, x in value.items()})
             else:
                 header["attributes"][name] = plain(value)
         write_container(path, kind="model", version=MODEL_VERSION, header=header, arrays=arrays)
@@ -83,8 +86,12 @@ class ForestEstimator(BaseEstimator):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Put saved attributes back."""
         for name in self._saved:
-            value = arrays[name] if name in arrays else header["attributes"].get(name)
-            setattr(self, name, tuple(value) if name == "vocabulary_" and value is not None else value)
+            parts = {key.split(".", 1)[1]: x for key, x in arrays.items() if key.startswith(f"{name}.")}
+            value = arrays[name] if name in arrays else parts or header["attributes"].get(name)
+            setattr(self, name, value)
+        if not isinstance(self.vocabulary_, list) or not all(isinstance(word, str) for word in self.vocabulary_):
+            raise ValueError("the vocabulary must be a list of labels")
+        self.vocabulary_ = tuple(self.vocabulary_)
         return self
 
 
@@ -144,6 +151,9 @@ def resolve_seed(random_state: Any) -> np.random.Generator:
         return random_state
     if isinstance(random_state, np.random.RandomState):
         return np.random.default_rng(random_state.randint(0, 2**31, size=4))
-    if random_state is None or isinstance(random_state, (int, np.integer)):
+    is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
+    if random_state is None or is_seed:
         return np.random.default_rng(random_state)
-    raise ValueError(f"random_state: {random_state!r}; wanted None, an integer, a RandomState or a Generator")
+    raise SettingError(
+        f"random_state={random_state!r}; wanted None, an integer of 0 or more, a RandomState or a Generator"
+    )

@@ -44,6 +44,13 @@ class Batch:
         self.workspace = tm.Workspace()
         self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and len(shards) > 1 else None
 
+    def __getstate__(self) -> dict[str, Any]:
+        # To another process go the trees; threads and their memory are made anew there.
+        return {**self.__dict__, "workspace": None, "pool": None, "n_threads": 1}
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state, workspace=tm.Workspace())
+
     def __enter__(self) -> Self:
         return self
 

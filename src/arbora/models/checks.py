@@ -6,27 +6,39 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import SettingError
+
 
 def check_count(name: str, value: Any) -> None:
+    """Raise unless the value is a whole number of one or more."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
-        raise ValueError(f"{name}={value!r}; wanted a whole number of 1 or more")
+        raise SettingError(f"{name}={value!r}; wanted a whole number of 1 or more")
+
+
+def check_number(name: str, value: Any, low: float, high: float) -> None:
+    """Raise unless the value is a number from low to high."""
+    is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
+    if not is_number or not low <= value <= high:
+        raise SettingError(f"{name}={value!r}; wanted a number from {low:g} to {high:g}")
 
 
 def check_weight(sample_weight: ArrayLike | None, n_trees: int) -> NDArray[np.float64] | None:
+    """One finite, non-negative weight a tree, or None."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, np.float64)
     if weight.shape != (n_trees,):
-        raise ValueError(f"sample_weight has shape {weight.shape}; wanted one weight a tree, ({n_trees},)")
+        raise SettingError(f"sample_weight has shape {weight.shape}; wanted one weight a tree, ({n_trees},)")
     if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
-        raise ValueError("sample_weight must be finite, not negative, and not all zero")
+        raise SettingError("sample_weight must be finite, not negative, and not all zero")
     return weight
 
 
 def n_threads(n_jobs: int | None) -> int:
+    """Threads for scikit-learn's n_jobs."""
     if n_jobs is None:
         return 1
-    if n_jobs == 0 or isinstance(n_jobs, bool):
-        raise ValueError("n_jobs=0; wanted None, a number of threads, or -1 for all cores")
+    if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
+        raise SettingError(f"n_jobs={n_jobs!r}; wanted None, a number of threads, or -1 for all cores")
     cores = os.cpu_count() or 1
-    return n_jobs if n_jobs > 0 else max(1, cores + 1 + n_jobs)
+    return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))

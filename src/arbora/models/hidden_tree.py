@@ -9,7 +9,7 @@ from ..em import EMResult
 from ..forest import Forest
 from . import nodes
 from . import tree_model as tm
-from .batch import Batch, MixtureParams
+from .batch import Batch, MixtureCounts, MixtureParams
 from .mixture import PROBABILITIES, SHARD_BYTES, HiddenTreeMixture
 
 Floats = NDArray[np.float64]
@@ -34,8 +34,8 @@ class HiddenTree(HiddenTreeMixture):
         transition_prior: float | None = None,
         branching_prior: float | None = None,
         n_init: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-4,
+        max_iter: int = 200,
+        tol: float = 1e-3,
         n_slots: int | None = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
@@ -108,25 +108,31 @@ class HiddenTree(HiddenTreeMixture):
     def _by_component(self, name: str) -> Floats:
         return np.asarray(getattr(self, name)[None])
 
-    def _keep(self, result: EMResult[MixtureParams], batch: Batch, reorder: bool = True) -> None:
+    def _keep(
+        self,
+        result: EMResult[MixtureParams],
+        batch: Batch,
+        forest: Forest,
+        counts: MixtureCounts | None = None,
+        reorder: bool = True,
+    ) -> None:
         """Store the result with states in canonical order: by decreasing number of roots, ties by first tree."""
         if reorder:
             root = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
             first = np.full(self.n_states, batch.n_trees)
             np.minimum.at(first, root, np.arange(batch.n_trees))
             order = np.lexsort((first, -np.bincount(root, minlength=self.n_states)))
-            tree = tm.reorder_states(self._spec, result.params.tree, order)
+            tree = tm.reorder_states(batch.spec, result.params.tree, order)
             result = result._replace(params=MixtureParams(result.params.weight, tree))
-            if hasattr(self, "_running_counts"):
-                counts = self._running_counts
-                self._running_counts = counts._replace(tree=tm.reorder_states(self._spec, counts.tree, order))
-        super()._keep(result, batch, reorder=False)
+            if counts is not None:
+                counts = counts._replace(tree=tm.reorder_states(batch.spec, counts.tree, order))
+        super()._keep(result, batch, forest, counts, reorder=False)
         self.labels_ = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
 
     def predict_proba(self, X: Any) -> Floats:
         """Posterior of the root's state of each tree; uniform where the model cannot produce the tree."""
         forest = self._in_training_terms(X)
-        with self._batch(forest) as batch:
+        with self._batch(forest, self.spec_) as batch:
             root = batch.root_posterior(self._fitted_params().tree)[:, :, 0]
         impossible = root.sum(axis=1) <= 0
         root[impossible] = 1.0 / self.n_states
@@ -136,7 +142,7 @@ class HiddenTree(HiddenTreeMixture):
         """P(state | tree) of every node, shape (n_nodes, n_states)."""
         forest = self._in_training_terms(X)
         one = np.ones((forest.n_trees, 1))
-        return np.asarray(nodes.posterior(self._spec, self._fitted_params().tree, forest, one)[:, 0])
+        return np.asarray(nodes.posterior(self.spec_, self._fitted_params().tree, forest, one)[:, 0])
 
     def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
         return np.zeros(forest.n_trees, np.int64)

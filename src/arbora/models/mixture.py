@@ -9,27 +9,22 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..em import EMResult, run_em
-from ..errors import ForestError, NotConvergedWarning, UnexplainedTreesWarning
+from ..em import EMResult
+from ..errors import ForestError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
 from ..forest import Forest
-from ..progress import Progress
 from ..sharing import iter_shards
-from . import nodes, sampling
+from . import fitting, nodes, sampling
 from . import tree_model as tm
 from .base import ForestEstimator, resolve_seed
 from .batch import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
-from .checks import check_count, check_weight, n_threads
-from .starts import STARTS, cluster_start
+from .checks import check_count, check_number, check_weight, n_threads
+from .starts import STARTS
 
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 
 # Working memory of a shard. Larger shards share more subtrees, smaller ones stay in cache and feed more threads.
 SHARD_BYTES = 64 * 2**20
-# M-steps with the clusters of the start held fixed, before EM proper.
-START_STEPS = 3
-# Trees that the start looks at; a random choice where there are more, so that its cost and memory are bounded.
-MAX_START_TREES = 20_000
 PROBABILITIES = ("leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
 # Refuse parameter tables beyond this: 4 GB.
 MAX_PARAMETERS = 5 * 10**8
@@ -53,7 +48,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     max_iter, tol : EM ends when an iteration gains less than tol nats a tree, or after max_iter.
     n_slots : slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
     warm_start : fit goes on from the parameters of the last fit.
-    learning_decay : step size of `partial_fit` is (batches + 2) ** -learning_decay.
+    learning_decay : the step of `partial_fit` is the batch's share of all trees seen, to this power.
     sparse_output : whether `transform` returns a sparse matrix.
     shared : compute identical subtrees once (exact; False only to compare).
     shard_bytes : working memory of a shard of trees.
@@ -65,6 +60,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     _saved: ClassVar[tuple[str, ...]] = (
         "vocabulary_",
         "n_slots_",
+        "spec_",
         "weight_",
         *PROBABILITIES,
         "labels_",
@@ -72,6 +68,10 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         "n_iter_",
         "converged_",
         "n_unexplained_",
+        "n_used_parameters_",
+        "counts_",
+        "seen_weight_",
+        "n_batches_",
         "provenance_",
     )
 
@@ -90,8 +90,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         branching_prior: float | None = None,
         init: str = "kmeans",
         n_init: int = 1,
-        max_iter: int = 100,
-        tol: float = 1e-4,
+        max_iter: int = 200,
+        tol: float = 1e-3,
         n_slots: int | None = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
@@ -131,138 +131,132 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit by EM; y is ignored."""
         priors = self._check_params()
+        rng = resolve_seed(self.random_state)
         forest = self._check_forest(X)
         weight = check_weight(sample_weight, forest.n_trees)
         warm = self.warm_start and hasattr(self, "weight_")
         if warm:
+            self._check_unchanged("warm_start")
             forest = self._in_training_terms(forest)
-        else:
-            self._set_sizes(forest)
-        rng = resolve_seed(self.random_state)
-        with self._batch(forest, weight) as batch:
+        spec = self.spec_ if warm else self._new_spec(forest)
+        with self._batch(forest, spec, weight) as batch:
             best: EMResult[MixtureParams] | None = None
             for _ in range(1 if warm else self.n_init):
-                start = self._fitted_params() if warm else self._start(forest, rng, priors)
-                result = self._run(batch, start, priors)
+                start = self._fitted_params() if warm else self._start(rng, forest, weight, spec, priors)
+                result = fitting.run(batch, start, priors, self.max_iter, self.tol, bool(self.verbose))
                 if best is None or result.history[-1] > best.history[-1]:
                     best = result
                 if result.interrupted:
                     break
             if best is not None:
-                self._keep(best, batch)
-        self._record_provenance(forest)
+                self._keep(best, batch, forest)
+                self.n_batches_ = 1
+                self._warn(best, batch)
         return self
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
 
-        The first batch fixes the vocabulary and the slots; labels and slots first met later are treated as at
-        prediction: summed out, and pooled into the last slot.
+        It goes on from a fit, or from earlier batches.  The first batch fixes the vocabulary and the slots; labels and
+        slots first met later are treated as at prediction: summed out, and pooled into the last slot.
         """
         priors = self._check_params()
+        rng = resolve_seed(self.random_state)
         forest = self._check_forest(X)
         weight = check_weight(sample_weight, forest.n_trees)
         first = not hasattr(self, "weight_")
-        if first:
-            self._set_sizes(forest)
-        else:
+        if not first:
+            self._check_unchanged("partial_fit")
             forest = self._in_training_terms(forest)
-        with self._batch(forest, weight) as batch:
-            rng = resolve_seed(self.random_state)
-            params = self._start(forest, rng, priors) if first else self._fitted_params()
+        spec = self._new_spec(forest) if first else self.spec_
+        with self._batch(forest, spec, weight) as batch:
+            params = self._start(rng, forest, weight, spec, priors) if first else self._fitted_params()
             counts, _ = batch.expected_counts(params)
-            self._blend(counts, batch.total_weight)
-            params = self._m_step(self._running_counts, params, priors)
-            objective = batch.evaluate(params) + float(tm.log_prior(params.tree, priors).sum())
-            history = [*getattr(self, "history_", []), objective]
-            self._keep(EMResult(params, history, converged=False, interrupted=True), batch, reorder=first)
-        self._record_provenance(forest)
+            if not first:
+                old = MixtureCounts(self.counts_["weight"], tm.Counts(*(self.counts_[k] for k in tm.Counts._fields)))
+                counts = fitting.blend(old, self.seen_weight_, counts, batch.total_weight, self.learning_decay)
+            params = fitting.m_step(spec, counts, params, priors)
+            history = [] if first else self.history_
+            history = [*history, fitting.objective_of(batch, params, priors)]
+            n_batches = 0 if first else self.n_batches_
+            seen = 0.0 if first else self.seen_weight_
+            result = EMResult(params, history, converged=False, interrupted=True)
+            self._keep(result, batch, forest, counts, reorder=first)
+            self.n_batches_, self.seen_weight_ = n_batches + 1, seen + batch.total_weight
+            self._warn(result, batch)
         return self
 
-    def _blend(self, counts: MixtureCounts, total: float) -> None:
-        """Running counts, scaled to all the trees seen so far."""
-        step = getattr(self, "n_batches_", 0)
-        self.n_batches_ = step + 1
-        seen = getattr(self, "_seen_weight", 0.0) + total
-        rate = 1.0 if step == 0 else (step + 2.0) ** -self.learning_decay
-        old = getattr(self, "_running_counts", counts)
-        scale_old, scale_new = (1.0 - rate) * seen / max(seen - total, 1e-12), rate * seen / max(total, 1e-12)
-        if step == 0:
-            scale_old = 0.0
-        mixed = tm.Counts(*(scale_old * a + scale_new * b for a, b in zip(old.tree, counts.tree, strict=True)))
-        self._running_counts = MixtureCounts(scale_old * old.weight + scale_new * counts.weight, mixed)
-        self._seen_weight = seen
+    def _start(
+        self, rng: np.random.Generator, forest: Forest, weight: Floats | None, spec: tm.Spec, priors: tm.Priors
+    ) -> MixtureParams:
+        """Where EM starts, by `init`."""
+        drawn = fitting.random_start(rng, forest, weight, spec, self.n_components)
+        if self.init == "random" or self.n_components == 1:
+            return drawn
+        return fitting.clustered_start(rng, forest, weight, drawn, spec, priors)
 
-    def _run(self, batch: Batch, start: MixtureParams, priors: tm.Priors) -> EMResult[MixtureParams]:
-        def e_step(params: MixtureParams) -> tuple[MixtureCounts, float]:
-            counts, log_likelihood = batch.expected_counts(params)
-            return counts, log_likelihood + float(tm.log_prior(params.tree, priors).sum())
-
-        def evaluate(params: MixtureParams) -> float:
-            return batch.evaluate(params) + float(tm.log_prior(params.tree, priors).sum())
-
-        def report(iteration: int, objective: float) -> None:
-            log.info("iteration %d: objective %.6f", iteration, objective)
-            bar.advance(f"EM, objective {objective:.2f}")
-
-        with Progress("EM", self.max_iter, bool(self.verbose)) as bar:
-            return run_em(
-                start,
-                e_step,
-                lambda counts, params: self._m_step(counts, params, priors),
-                evaluate,
-                max_iter=self.max_iter,
-                tol=self.tol * batch.total_weight,
-                report=report,
+    def _new_spec(self, forest: Forest) -> tm.Spec:
+        """Sizes of a model of these trees; refuses tables beyond all measure."""
+        n_slots = max(1, forest.n_slots if self.n_slots is None else self.n_slots)
+        pooled = forest.n_slots > n_slots
+        spec = tm.Spec(n_slots, forest.n_labels, self.n_states, self.absent, self.structure, pooled)
+        n_values = sum(int(np.prod(shape)) for shape in tm.param_shapes(spec, self.n_components))
+        if n_values > MAX_PARAMETERS:
+            raise ForestError(
+                f"{n_slots} slots and {forest.n_labels} labels make {n_values:.1e} parameters, more than "
+                f"{MAX_PARAMETERS:.0e}; set n_slots (say 64) to pool the last slots, or use fewer states or components"
             )
+        return spec
 
-    def _m_step(self, counts: MixtureCounts, params: MixtureParams, priors: tm.Priors) -> MixtureParams:
-        total = counts.weight.sum()
-        weight = counts.weight / total if total > 0 else params.weight
-        return MixtureParams(weight, tm.m_step(self._spec, counts.tree, params.tree, priors))
-
-    def _start(self, forest: Forest, rng: np.random.Generator, priors: tm.Priors) -> MixtureParams:
-        """Random parameters; from clusters, sharpened by a few M-steps with the clusters held fixed."""
-        n = self.n_components
-        params = MixtureParams(np.full(n, 1.0 / n), tm.draw_start(rng, self._spec, n, forest.slot))
-        if self.init == "random" or n == 1:
-            return params
-        some = forest
-        if forest.n_trees > MAX_START_TREES:
-            some = forest.take(np.sort(rng.choice(forest.n_trees, MAX_START_TREES, replace=False)))
-        label = cluster_start(some, n, rng)
-        drawn = params
-        with self._batch(some) as few:
-            fixed = few.sum_labels(label, n)
-            for _ in range(START_STEPS):
-                counts, _ = few.expected_counts(params, fixed)
-                params = self._m_step(counts, params, priors)
-        # A component without a cluster keeps its random parameters and the weight of one tree: none at all is for ever.
-        empty = counts.weight <= 0
-        tree = tm.Params(*(np.where(empty, a, b) for a, b in zip(drawn.tree, params.tree, strict=True)))
-        return MixtureParams((counts.weight + 1.0) / (counts.weight.sum() + n), tree)
+    def _check_unchanged(self, what: str) -> None:
+        """Raise if a parameter that shapes the model was changed since it was fitted."""
+        now = {
+            "n_components": (self.n_components, len(self.weight_)),
+            "n_states": (self.n_states, self.spec_.n_states),
+            "absent": (self.absent, self.spec_.absent),
+            "structure": (self.structure, self.spec_.structure),
+        }
+        for name, (wanted, fitted) in now.items():
+            if wanted != fitted:
+                raise SettingError(f"{what}: {name}={wanted!r}, but it was fitted with {fitted!r}; fit a new model")
 
     # ---- the fitted model ---------------------------------------------------------------------------------------
 
-    def _keep(self, result: EMResult[MixtureParams], batch: Batch, reorder: bool = True) -> None:
+    def _keep(
+        self,
+        result: EMResult[MixtureParams],
+        batch: Batch,
+        forest: Forest,
+        counts: MixtureCounts | None = None,
+        reorder: bool = True,
+    ) -> None:
         """Store the result with components in canonical order: decreasing weight, ties by first tree."""
         params = result.params
+        n = len(params.weight)
         joint = log_joint(batch.log_likelihood(params.tree), params.weight)
         label = joint.argmax(axis=1)
-        order = np.arange(self.n_components)
+        order = np.arange(n)
         if reorder:
-            first = np.full(self.n_components, batch.n_trees)
+            first = np.full(n, batch.n_trees)
             np.minimum.at(first, label, np.arange(batch.n_trees))
             order = np.lexsort((first, -params.weight))
-        if hasattr(self, "_running_counts"):
-            counts = self._running_counts
-            self._running_counts = MixtureCounts(counts.weight[order], tm.Counts(*(x[..., order] for x in counts.tree)))
+        own, _ = batch.expected_counts(params)
+        n_alive = int((own.weight > 0.5).sum())
+        self.n_used_parameters_ = tm.n_used_parameters(batch.spec, own.tree) + max(n_alive - 1, 0)
+        kept = counts or own
+        self.counts_ = {"weight": kept.weight[order], **{k: x[..., order] for k, x in kept.tree._asdict().items()}}
+        self.seen_weight_ = batch.total_weight
+        self.spec_, self.n_slots_, self.vocabulary_ = batch.spec, batch.spec.n_slots, forest.vocabulary
         self._set_fitted_params(MixtureParams(params.weight[order], tm.Params(*(x[..., order] for x in params.tree))))
         self.labels_ = np.argsort(order)[label]
         self.history_ = list(result.history)
         self.n_iter_ = len(result.history)
         self.converged_ = result.converged
         self.n_unexplained_ = int((joint.max(axis=1) == -np.inf).sum())
+        self._record_provenance(forest)
+
+    def _warn(self, result: EMResult[MixtureParams], batch: Batch) -> None:
+        """Say what the user should know about the fit."""
         if self.n_unexplained_:
             warnings.warn(
                 f"{self.n_unexplained_} of {batch.n_trees} trees have probability zero under every component and "
@@ -273,27 +267,9 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         if not result.converged and not result.interrupted and self.tol > 0:
             warnings.warn(
                 f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats a "
-                f"tree; raise max_iter, or set tol=0 to run a fixed number of iterations",
+                f"tree; raise max_iter",
                 NotConvergedWarning,
                 stacklevel=3,
-            )
-
-    @property
-    def _spec(self) -> tm.Spec:
-        return tm.Spec(self.n_slots_, len(self.vocabulary_), self.n_states, self.absent, self.structure)
-
-    def _set_sizes(self, forest: Forest) -> None:
-        """Vocabulary and slots of the training trees; forgets what partial_fit had gathered."""
-        for name in ("_running_counts", "_seen_weight", "n_batches_", "history_"):
-            if hasattr(self, name):
-                delattr(self, name)
-        self.vocabulary_ = forest.vocabulary
-        self.n_slots_ = max(1, forest.n_slots if self.n_slots is None else self.n_slots)
-        n_values = sum(int(np.prod(shape)) for shape in tm.param_shapes(self._spec, self.n_components))
-        if n_values > MAX_PARAMETERS:
-            raise ForestError(
-                f"{self.n_slots_} slots and {len(self.vocabulary_)} labels make {n_values:.1e} parameters, more than "
-                f"{MAX_PARAMETERS:.0e}; set n_slots (say 64) to pool the last slots, or use fewer states or components"
             )
 
     def _set_fitted_params(self, params: MixtureParams) -> None:
@@ -325,6 +301,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
+        self.spec_ = tm.Spec(*self.spec_)
         given = {name: np.asarray(self._by_component(name)) for name in PROBABILITIES}
         self._check_shapes({"weight_": np.asarray(self.weight_), **given})
         return self
@@ -361,6 +338,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         model = cls._sized(n_components, n_states, absent, "branching" if branching_prob is not None else None)
         model.vocabulary_ = tuple(map(str, range(n_labels) if vocabulary is None else vocabulary))
         model.n_slots_ = given["switch_prob_"].shape[-1]
+        model.spec_ = tm.Spec(model.n_slots_, n_labels, n_states, absent, model.structure)
         branching = np.zeros((n_components, 0)) if branching_prob is None else np.array(branching_prob, np.float64)
         given["branching_prob_"] = branching
         model._check_shapes(given)
@@ -377,6 +355,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
             )
         )
         model.history_, model.n_iter_, model.converged_, model.n_unexplained_ = [], 0, True, 0
+        model.n_used_parameters_ = None
         return model
 
     @classmethod
@@ -384,10 +363,14 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         return cls(n_components=n_components, n_states=n_states, absent=absent, structure=structure)
 
     def _check_shapes(self, given: dict[str, Floats]) -> None:
-        """Raise unless every parameter, component axis first, has the right shape and is a probability."""
+        """Raise unless the sizes are sane and every parameter, component axis first, is a probability."""
         self._check_params()
-        k, l, i, m = self.n_components, self.n_slots_, self.n_states, len(self.vocabulary_)
-        spec = self._spec
+        spec = self.spec_
+        if not all(isinstance(n, int) and n >= 0 for n in spec[:3]) or spec.absent not in tm.ABSENT:
+            raise ValueError(f"the sizes of the model make no sense: {spec}")
+        if spec.n_slots != self.n_slots_ or len(set(self.vocabulary_)) != spec.n_labels or spec.n_slots < 1:
+            raise ValueError("vocabulary and slots do not fit the parameters; labels must differ")
+        k, l, i, m = self.n_components, spec.n_slots, spec.n_states, spec.n_labels
         wanted = {
             "weight_": (k,),
             "leaf_prob_": (k, l + 1, i + (spec.absent == "slot")),
@@ -402,22 +385,24 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
                 raise ValueError(f"{name[:-1]} has shape {value.shape}; wanted {shape}")
             if not np.isfinite(value).all() or (value < 0).any() or (value > 1 + 1e-9).any():
                 raise ValueError(f"{name[:-1]} holds values that are not probabilities")
-            if name != "branching_prob_" and not np.allclose(value.sum(axis=-1), 1.0, atol=1e-6):
+            if name != "branching_prob_" and shape[-1] and not np.allclose(value.sum(axis=-1), 1.0, atol=1e-6):
                 raise ValueError(f"{name[:-1]}: the last axis must sum to one")
+        if spec.absent == "slot" and given["leaf_prob_"][:, -1, -1].any():
+            raise ValueError("leaf_prob: the root's row has no chance of 'nothing there'; its last entry must be zero")
 
     # ---- trees ---------------------------------------------------------------------------------------------------
 
-    def _batch(self, forest: Forest, weight: Floats | None = None) -> Batch:
+    def _batch(self, forest: Forest, spec: tm.Spec, weight: Floats | None = None) -> Batch:
         """The trees of a forest (in training terms) as shards."""
-        max_units = max(1024, self.shard_bytes // tm.unit_bytes(self._spec, self.n_components))
-        shards = iter_shards(forest.arrays, self.n_slots_, max_units, self.shared)
-        return Batch(self._spec, list(shards), weight, n_threads(self.n_jobs))
+        max_units = max(1024, self.shard_bytes // tm.unit_bytes(spec, self.n_components))
+        shards = iter_shards(forest.arrays, spec.n_slots, max_units, self.shared)
+        return Batch(spec, list(shards), weight, n_threads(self.n_jobs))
 
     def _log_joint(self, X: Any) -> Floats:
         """log P(tree, component) of every tree."""
         forest = self._in_training_terms(X)
         params = self._fitted_params()
-        with self._batch(forest) as batch:
+        with self._batch(forest, self.spec_) as batch:
             return log_joint(batch.log_likelihood(params.tree), params.weight)
 
     def score_samples(self, X: Any) -> Floats:
@@ -426,7 +411,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood a tree."""
-        return float(self.score_samples(X).mean())
+        return float(self.score_samples(self._check_forest(X)).mean())
 
     def predict_proba(self, X: Any) -> Floats:
         """Posterior of the component of each tree; the mixing weights where no component can produce the tree."""
@@ -446,14 +431,19 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         return sampling.draw_rows(resolve_seed(random_state), self.predict_proba(X))
 
     def n_parameters(self) -> int:
-        """Free parameters of the fitted model."""
+        """Free parameters that the training trees speak about; all of them, if there were no training trees."""
         check_is_fitted(self, "weight_")
-        return self.n_components * tm.n_free_parameters(self._spec) + self.n_components - 1
+        if self.n_used_parameters_ is not None:
+            return int(self.n_used_parameters_)
+        return len(self.weight_) * tm.n_free_parameters(self.spec_) + len(self.weight_) - 1
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion on these trees, lower is better; every parameter counts, used or not."""
-        scores = self.score_samples(X)
-        return float(-2.0 * scores.sum() + self.n_parameters() * np.log(max(len(scores), 1)))
+        """Bayesian information criterion on these trees, lower is better; the sample is their nodes.
+
+        See `n_parameters` for the parameters that count.
+        """
+        forest = self._check_forest(X)
+        return float(-2.0 * self.score_samples(forest).sum() + self.n_parameters() * np.log(forest.n_nodes))
 
     def aic(self, X: Any) -> float:
         """Akaike information criterion on these trees, lower is better."""
@@ -464,12 +454,12 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def posterior(self, X: Any) -> Floats:
         """P(component, state | tree) of every node, shape (n_nodes, n_components, n_states)."""
         forest = self._in_training_terms(X)
-        return nodes.posterior(self._spec, self._fitted_params().tree, forest, self.predict_proba(forest))
+        return nodes.posterior(self.spec_, self._fitted_params().tree, forest, self.predict_proba(forest))
 
     def decode(self, X: Any) -> NDArray[np.int64]:
         """State of every node in the most probable joint choice of states and switches, in the predicted component."""
         forest = self._in_training_terms(X)
-        return nodes.decode(self._spec, self._fitted_params().tree, forest, self._decoding_component(forest))
+        return nodes.decode(self.spec_, self._fitted_params().tree, forest, self._decoding_component(forest))
 
     def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
         return self.predict(forest)
@@ -480,14 +470,14 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         Columns run over components, then slots (the root's last), then states; `get_feature_names_out` names them.
         """
         forest = self._in_training_terms(X)
-        encoding = nodes.encode(self._spec, self._fitted_params().tree, forest)
+        encoding = nodes.encode(self.spec_, self._fitted_params().tree, forest)
         return encoding if self.sparse_output else encoding.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of `transform`."""
         check_is_fitted(self, "weight_")
         slots = [f"slot{l}" for l in range(self.n_slots_)] + ["root"]
-        components, states = range(self.n_components), range(self.n_states)
+        components, states = range(len(self.weight_)), range(self.spec_.n_states)
         return np.array([f"component{k}_{l}_state{i}" for k in components for l in slots for i in states], object)
 
     def sample(self, n_samples: int = 1, skeleton: Any = None, random_state: Any = None) -> Forest:
@@ -499,7 +489,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         params = self._fitted_params()
         rng = resolve_seed(random_state)
         shape = None if skeleton is None else self._check_forest(skeleton)
-        return sampling.draw_forest(rng, self._spec, params.weight, params.tree, self.vocabulary_, n_samples, shape)
+        return sampling.draw_forest(rng, self.spec_, params.weight, params.tree, self.vocabulary_, n_samples, shape)
 
     # ---- checking ------------------------------------------------------------------------------------------------
 
@@ -512,19 +502,19 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         if self.n_slots is not None:
             check_count("n_slots", self.n_slots)
         if self.absent not in tm.ABSENT:
-            raise ValueError(f"absent={self.absent!r}; wanted one of {', '.join(tm.ABSENT)}")
+            raise SettingError(f"absent={self.absent!r}; wanted one of {', '.join(tm.ABSENT)}")
         if self.structure not in (None, "branching"):
-            raise ValueError(f"structure={self.structure!r}; wanted None or 'branching'")
+            raise SettingError(f"structure={self.structure!r}; wanted None or 'branching'")
         if self.init not in STARTS:
-            raise ValueError(f"init={self.init!r}; wanted one of {', '.join(STARTS)}")
-        if not self.tol >= 0:
-            raise ValueError(f"tol={self.tol}; wanted 0 or more nats a tree")
-        if not 0.5 < self.learning_decay <= 1.0:
-            raise ValueError(f"learning_decay={self.learning_decay}; wanted above 0.5 and at most 1")
+            raise SettingError(f"init={self.init!r}; wanted one of {', '.join(STARTS)}")
+        check_number("tol", self.tol, 0.0, np.inf)
+        check_number("learning_decay", self.learning_decay, 0.5, 1.0)
+        check_count("shard_bytes", self.shard_bytes)
+        n_threads(self.n_jobs)
         priors = {}
         for name in tm.Priors._fields:
             own = getattr(self, f"{name}_prior")
-            priors[name] = float(self.prior if own is None else own)
-            if not 1.0 <= priors[name] < np.inf:
-                raise ValueError(f"{name}_prior={priors[name]}; wanted 1 (maximum likelihood) or more")
+            value = self.prior if own is None else own
+            check_number("prior" if own is None else f"{name}_prior", value, 1.0, 1e9)
+            priors[name] = float(value)
         return tm.Priors(**priors)

@@ -57,14 +57,20 @@ def _draw_shapes(rng: np.random.Generator, spec: tm.Spec, params: tm.Params, com
             "or fit with structure='branching'"
         )
     children = params.branching.sum(axis=0)
-    endless = np.flatnonzero(children >= 1.0)
-    if np.isin(component, endless).any():
+    if spec.pooled:
+        last = params.branching[-1]
+        children += last / np.maximum(1.0 - last, 1e-12) - last
+    endless = component[children[component] >= 1.0]
+    if len(endless):
+        k = endless[0]
         raise ArboraError(
-            f"sample: component {endless[0]} has {children[endless[0]]:.2f} children a node on average, so its trees "
-            f"may never end; it was fitted on too few trees for its prior"
+            f"sample: component {k} has {children[k]:.2f} children a node on average, so its trees may never end; "
+            f"fit with a lower branching_prior or more trees, or give skeleton="
         )
-    parent, slot, tree, done = node_states.draw_shapes(rng, params.branching, component, MAX_NODES)
+    parent, slot, tree, done = node_states.draw_shapes(rng, params.branching, component, MAX_NODES, spec.pooled)
     if done < len(component):
-        raise ArboraError(f"sample: a tree grew beyond {MAX_NODES} nodes; component {component[done]} hardly dies out")
+        raise ArboraError(
+            f"sample: a tree of component {component[done]} grew beyond {MAX_NODES} nodes; give skeleton= for shapes"
+        )
     blank = np.full(len(parent), -2, np.int32)
     return Forest.from_parents(parent, blank, slot=slot, tree=tree, vocabulary=["-"])

@@ -12,30 +12,39 @@ from sklearn.exceptions import ConvergenceWarning
 from ..forest import Forest
 
 STARTS = ("kmeans", "random")
+# M-steps with the clusters of the start held fixed, before EM or sampling proper.
+START_STEPS = 3
 
 
-def cluster_start(forest: Forest, n_clusters: int, rng: np.random.Generator) -> NDArray[np.int64]:
+def cluster_start(
+    forest: Forest, n_slots: int, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
     """Clusters of the trees by k-means on square roots of relative (slot, label) counts.
 
-    The square root makes the Euclidean distance Hellinger's, which suits proportions; few iterations are enough,
-    because EM goes on from here.
+    The square root makes the Euclidean distance Hellinger's, which suits proportions.
     """
-    features = hellinger_features(forest)
+    return cluster_features(hellinger_features(forest, n_slots), n_clusters, rng, weight)
+
+
+def cluster_features(
+    features: Any, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """Clusters of rows by k-means from one k-means++ start; some may stay empty."""
     seed = int(rng.integers(2**31 - 1))
-    means = KMeans(n_clusters=min(n_clusters, forest.n_trees), init="k-means++", n_init=1, random_state=seed)
+    means = KMeans(n_clusters=min(n_clusters, features.shape[0]), init="k-means++", n_init=1, random_state=seed)
     with warnings.catch_warnings():
         # Fewer distinct trees than clusters leave clusters empty, which is what the caller wants to see.
         warnings.simplefilter("ignore", ConvergenceWarning)
-        return means.fit_predict(features).astype(np.int64)
+        return means.fit_predict(features, sample_weight=weight).astype(np.int64)
 
 
-def hellinger_features(forest: Forest) -> Any:
-    """Square roots of relative (slot, label) counts, a sparse row a tree."""
-    n_labels = forest.n_labels + 1
+def hellinger_features(forest: Forest, n_slots: int) -> Any:
+    """Square roots of relative (slot, label) counts, a sparse row a tree, a column for each pair in use."""
     label = np.where(forest.label < 0, forest.n_labels, forest.label).astype(np.int64)
-    slot = np.where(forest.slot < 0, forest.n_slots, forest.slot).astype(np.int64)
-    shape = (forest.n_trees, (forest.n_slots + 1) * n_labels)
-    counts = sparse.csr_array((np.ones(forest.n_nodes), slot * n_labels + label, forest.tree_start.copy()), shape=shape)
+    slot = np.where(forest.slot < 0, n_slots, np.minimum(forest.slot, n_slots - 1)).astype(np.int64)
+    used, column = np.unique(slot * (forest.n_labels + 1) + label, return_inverse=True)
+    start = forest.tree_start.copy()  # a copy, because sum_duplicates writes into it
+    counts = sparse.csr_array((np.ones(forest.n_nodes), column, start), shape=(forest.n_trees, len(used)))
     counts.sum_duplicates()
     counts.indices, counts.indptr = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)  # for KMeans
     counts.data = np.sqrt(counts.data / np.repeat(forest.sizes, np.diff(counts.indptr)))

@@ -9,7 +9,7 @@ from typing import Any, Literal, NamedTuple, get_args
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import xlog1py, xlogy
+from scipy.special import betaln, gammaln, xlog1py, xlogy
 
 from ..kernels import upward_downward as ud
 from ..kernels import upward_downward_single as single
@@ -32,6 +32,7 @@ class Spec(NamedTuple):
     n_states: int
     absent: Absent = "bottom"
     structure: Structure = None
+    pooled: bool = False  # the last slot stands for all later ones, and may hold several children
 
     @property
     def absent_is_state(self) -> bool:
@@ -102,32 +103,57 @@ def param_shapes(spec: Spec, n_components: int) -> Params:
 SUM_AXIS = Params(leaf=1, emission=0, switch=0, transition=2, branching=None)  # type: ignore[arg-type]
 
 
-def draw_params(rng: np.random.Generator, spec: Spec, n_components: int, priors: Priors | None = None) -> Params:
-    """Parameters from their Dirichlet (and Beta) priors; flat without priors."""
+def draw_params(
+    rng: np.random.Generator,
+    spec: Spec,
+    n_components: int,
+    priors: Priors | None = None,
+    counts: Counts | None = None,
+) -> Params:
+    """Parameters from their Dirichlet (and Beta) priors, flat without priors, or from the posterior given counts."""
     alpha = priors or Priors()
     shapes = param_shapes(spec, n_components)
     drawn = {}
     for name in ("leaf", "emission", "switch", "transition"):
         axis = getattr(SUM_AXIS, name)
-        gamma = rng.standard_gamma(getattr(alpha, name), getattr(shapes, name))
+        shape = np.full(getattr(shapes, name), getattr(alpha, name))
+        gamma = rng.standard_gamma(shape if counts is None else shape + getattr(counts, name))
         if name == "leaf" and spec.absent == "slot":
             gamma[-1, -1] = 0.0  # a root is never absent
         total = gamma.sum(axis=axis, keepdims=True)
         drawn[name] = gamma / np.where(total > 0, total, 1.0)
-    branching = rng.beta(alpha.branching, alpha.branching, shapes.branching)
+    hits, tries = (0.0, 0.0) if counts is None else counts.branching
+    branching = rng.beta(alpha.branching + hits, alpha.branching + tries - hits, shapes.branching)
     return Params(**drawn, branching=branching)
 
 
-def draw_start(rng: np.random.Generator, spec: Spec, n_components: int, slot: NDArray[np.int32]) -> Params:
+def uniform_params(spec: Spec) -> Params:
+    """One component with uniform distributions and even chances of branching: the mean of flat priors."""
+    shapes = param_shapes(spec, 1)
+    values = {}
+    for name in ("leaf", "emission", "switch", "transition"):
+        ones = np.ones(getattr(shapes, name))
+        if name == "leaf" and spec.absent == "slot":
+            ones[-1, -1] = 0.0
+        values[name] = ones / np.maximum(ones.sum(axis=getattr(SUM_AXIS, name), keepdims=True), 1.0)
+    return Params(**values, branching=np.full(shapes.branching, 0.5))
+
+
+def draw_start(
+    rng: np.random.Generator, spec: Spec, n_components: int, slot: NDArray[np.int32], weight: Floats
+) -> Params:
     """Flat draws to start EM from, except for the branching, which starts at the overall rate of each slot.
+
+    `slot` and `weight` are those of all nodes.
 
     A random branching would say more about a tree than all its labels, and send every tree to one component.
     """
     params = draw_params(rng, spec, n_components)
     if spec.structure is None:
         return params
-    pooled = np.minimum(slot[slot >= 0], spec.n_slots - 1)
-    rate = (np.bincount(pooled, minlength=spec.n_slots) + 0.5) / (len(slot) + 1.0)
+    child = slot >= 0
+    pooled = np.minimum(slot[child], spec.n_slots - 1)
+    rate = (np.bincount(pooled, weight[child], minlength=spec.n_slots) + 0.5) / (weight.sum() + 1.0)
     rate = np.minimum(rate, 0.9)  # slots pooled into one may hold more children than there are nodes
     return params._replace(branching=np.repeat(rate[:, None], n_components, axis=1))
 
@@ -258,7 +284,10 @@ def structure_log_prob(spec: Spec, params: Params, shard: SharedForest) -> Float
         present = s.in_slot @ np.where(params.branching > 0, log_rho, 0.0)
         impossible = s.in_slot @ (params.branching <= 0).astype(np.float64)
         out += np.where(impossible > 0, -np.inf, present)
-        out += _log_power(s.n_nodes, s.with_slot, 1.0 - params.branching)
+        alone = spec.n_slots - spec.pooled  # slots with at most one child: one chance a node, taken or not
+        out += _log_power(s.n_nodes, s.with_slot[:, :alone], 1.0 - params.branching[:alone])
+        if spec.pooled:  # any number of children: a chance after each, and one that fails
+            out += np.multiply.outer(s.n_nodes, np.log1p(-params.branching[-1]))
     return out
 
 
@@ -286,6 +315,9 @@ def structure_counts(spec: Spec, params: Params, shard: SharedForest, weight: Fl
     if spec.structure == "branching":
         s = shard.structure
         branching = np.stack([s.with_slot.T @ weight, np.broadcast_to(s.n_nodes @ weight, (n_slots, n_lanes))])
+        if spec.pooled:
+            branching[0, -1] = (s.in_slot.T @ weight)[-1]
+            branching[1, -1] += branching[0, -1]
     return ShapeCounts(nothing, branching, exposure)
 
 
@@ -378,6 +410,33 @@ def log_prior(params: Params, priors: Priors) -> Floats:
     if a != 0.0 and params.branching.size:
         total += (xlogy(a, params.branching) + xlog1py(a, -params.branching)).sum(axis=0)
     return total
+
+
+def log_prior_density(spec: Spec, params: Params, priors: Priors) -> Floats:
+    """Log density of each component's parameters under their priors, with the normalising constants."""
+    total = log_prior(params, priors)
+    for name in ("leaf", "emission", "switch", "transition"):
+        alpha, value, axis = getattr(priors, name), getattr(params, name), getattr(SUM_AXIS, name)
+        n = value.shape[axis]
+        n_rows = value[..., 0].size // max(n, 1)
+        total += n_rows * (gammaln(n * alpha) - n * gammaln(alpha))
+        if name == "leaf" and spec.absent == "slot":  # the root's row is one shorter
+            total += gammaln((n - 1) * alpha) - gammaln(n * alpha) + gammaln(alpha)
+    return total - len(params.branching) * betaln(priors.branching, priors.branching)
+
+
+def n_used_parameters(spec: Spec, counts: Counts) -> int:
+    """Free parameters of all components that at least half an expected event speaks about.
+
+    Estimates on the boundary, such as the probability of a label that a component never produces, do not count, as is
+    usual for latent classes: tables over all slots and labels would drown the data otherwise.
+    """
+    used = 0
+    for name in ("leaf", "emission", "switch", "transition"):
+        seen = (getattr(counts, name) > 0.5).sum(axis=getattr(SUM_AXIS, name))
+        used += int(np.maximum(seen - 1, 0).sum())
+    hits = counts.branching[0] if spec.structure else np.zeros(0)
+    return used + int((hits > 0.5).sum())
 
 
 def n_free_parameters(spec: Spec) -> int:

@@ -1,0 +1,108 @@
+"""Fitting a mixture of hidden trees: where EM starts, one run of it, and stepwise EM."""
+
+import logging
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..em import EMResult, run_em
+from ..forest import Forest
+from ..progress import Progress
+from ..sharing import iter_shards
+from . import tree_model as tm
+from .batch import Batch, MixtureCounts, MixtureParams
+from .starts import START_STEPS, cluster_start
+
+log = logging.getLogger(__name__)
+Floats = NDArray[np.float64]
+
+# Trees that the start looks at; a random choice where there are more, so that its cost and memory are bounded.
+MAX_START_TREES = 20_000
+
+
+def m_step(spec: tm.Spec, counts: MixtureCounts, params: MixtureParams, priors: tm.Priors) -> MixtureParams:
+    """Mixing weights, Eq. (5) of paper 000, and the parameters of all components."""
+    total = counts.weight.sum()
+    weight = counts.weight / total if total > 0 else params.weight
+    return MixtureParams(weight, tm.m_step(spec, counts.tree, params.tree, priors))
+
+
+def random_start(
+    rng: np.random.Generator, forest: Forest, weight: Floats | None, spec: tm.Spec, n_components: int
+) -> MixtureParams:
+    """Flat Dirichlet draws and even mixing weights."""
+    by_node = np.ones(forest.n_nodes) if weight is None else np.repeat(weight, forest.sizes)
+    tree = tm.draw_start(rng, spec, n_components, forest.slot, by_node)
+    return MixtureParams(np.full(n_components, 1.0 / n_components), tree)
+
+
+def clustered_start(
+    rng: np.random.Generator,
+    forest: Forest,
+    weight: Floats | None,
+    drawn: MixtureParams,
+    spec: tm.Spec,
+    priors: tm.Priors,
+) -> MixtureParams:
+    """From random parameters, a few M-steps with the clusters of k-means held fixed."""
+    n = len(drawn.weight)
+    every = np.ones(forest.n_trees) if weight is None else weight
+    chosen = np.flatnonzero(every > 0)
+    if len(chosen) > MAX_START_TREES:
+        chosen = np.sort(rng.choice(chosen, MAX_START_TREES, replace=False))
+    some, w = forest.take(chosen), every[chosen]
+    label = cluster_start(some, spec.n_slots, n, rng, w)
+    params = drawn
+    with Batch(spec, list(iter_shards(some.arrays, spec.n_slots)), w, 1) as few:
+        fixed = few.sum_labels(label, n)
+        for _ in range(START_STEPS):
+            counts, _ = few.expected_counts(params, fixed)
+            params = m_step(spec, counts, params, priors)
+    # A component without a cluster keeps its random parameters and the weight of one tree: none at all is for ever.
+    empty = counts.weight <= 0
+    tree = tm.Params(*(np.where(empty, a, b) for a, b in zip(drawn.tree, params.tree, strict=True)))
+    return MixtureParams((counts.weight + 1.0) / (counts.weight.sum() + n), tree)
+
+
+def run(
+    batch: Batch, start: MixtureParams, priors: tm.Priors, max_iter: int, tol: float, verbose: bool
+) -> EMResult[MixtureParams]:
+    """One run of EM; `tol` is in nats a tree."""
+    spec = batch.spec
+
+    def e_step(params: MixtureParams) -> tuple[MixtureCounts, float]:
+        counts, log_likelihood = batch.expected_counts(params)
+        return counts, log_likelihood + float(tm.log_prior(params.tree, priors).sum())
+
+    def report(iteration: int, objective: float) -> None:
+        log.info("iteration %d: objective %.6f", iteration, objective)
+        bar.advance(f"EM, objective {objective:.2f}")
+
+    with Progress("EM", max_iter, verbose) as bar:
+        return run_em(
+            start,
+            e_step,
+            lambda counts, params: m_step(spec, counts, params, priors),
+            lambda params: objective_of(batch, params, priors),
+            max_iter=max_iter,
+            tol=tol * batch.total_weight,
+            report=report,
+        )
+
+
+def objective_of(batch: Batch, params: MixtureParams, priors: tm.Priors) -> float:
+    """Log-likelihood plus log prior, up to a constant."""
+    return batch.evaluate(params) + float(tm.log_prior(params.tree, priors).sum())
+
+
+def blend(old: MixtureCounts, seen: float, new: MixtureCounts, total: float, decay: float) -> MixtureCounts:
+    """Running counts of stepwise EM, scaled to all the trees seen: old ones of weight `seen`, new ones of `total`.
+
+    The step is the new trees' share of all, to the power `decay`: with batches of one size, (number of batches) **
+    -decay, and with decay one the plain sum.
+    """
+    rate = (total / (seen + total)) ** decay
+    scale_old = (1.0 - rate) * (seen + total) / seen if seen > 0 else 0.0
+    scale_new = rate * (seen + total) / total
+    mixed = tm.Counts(*(scale_old * a + scale_new * b for a, b in zip(old.tree, new.tree, strict=True)))
+    return MixtureCounts(scale_old * old.weight + scale_new * new.weight, mixed)
