@@ -15,6 +15,7 @@ _HOME = {
     "ForestError": "errors",
     "HiddenTree": "models",
     "HiddenTreeMixture": "models",
+    "InfiniteHiddenTreeMixture": "models",
     "MISSING": "forest",
     "ModelFileError": "errors",
     "ReadError": "errors",
@@ -35,7 +36,10 @@ _HOME = {
     "to_networkx": "io",
     "write_jsonl": "io",
 }
-_MODULES = ("datasets", "errors", "forest", "io", "metrics", "models", "plot", "reproduce", "sharing", "summary")
+_MODULES = (
+    *("chain", "datasets", "diagnostics", "errors", "forest", "io"),
+    *("metrics", "models", "plot", "reproduce", "sharing", "summary"),
+)
 
 __all__ = [
     "MISSING",
@@ -45,6 +49,7 @@ __all__ = [
     "ForestError",
     "HiddenTree",
     "HiddenTreeMixture",
+    "InfiniteHiddenTreeMixture",
     "ModelFileError",
     "ReadError",
     "from_networkx",
@@ -83,7 +88,7 @@ if TYPE_CHECKING:
         to_networkx,
         write_jsonl,
     )
-    from .models import HiddenTree, HiddenTreeMixture, load
+    from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
 
 
 def __getattr__(name: str) -> Any:

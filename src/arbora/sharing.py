@@ -56,6 +56,20 @@ class SharedForest:
         """Total weight of each distinct tree: its multiplicity, if the trees weigh one each."""
         return np.bincount(self.tree_id, weight, minlength=self.n_distinct_trees).astype(np.float64)
 
+    def restrict(self, trees: NDArray[np.int64]) -> "SharedForest":
+        """The part of the shard that these trees of its run need; they keep their order."""
+        units = self.units
+        roots, first, tree_id = np.unique(self.tree_root[self.tree_id[trees]], return_index=True, return_inverse=True)
+        keep = np.flatnonzero(hash_consing.reachable(units.child_start, units.child, roots))
+        new = np.zeros(self.n_units, np.int32)
+        new[keep] = np.arange(len(keep), dtype=np.int32)
+        degree = np.diff(units.child_start)[keep]
+        start = np.append(0, np.cumsum(degree)).astype(np.int32)
+        edge = np.repeat(units.child_start[keep] - start[:-1], degree) + np.arange(start[-1], dtype=np.int32)
+        crowd = units.crowd[keep] if len(units.crowd) else units.crowd
+        part = Units(units.label[keep], units.slot[keep], crowd, start, new[units.child[edge]])
+        return SharedForest(part, new[roots].astype(np.int64), tree_id.astype(np.int64), first, self.n_slots)
+
     @cached_property
     def structure(self) -> "StructureCounts":
         """What the structure terms need of each distinct tree."""

@@ -206,3 +206,16 @@ def expand(child_start, child, tree_root):
                 filled += 1
             x += 1
     return start, unit
+
+
+@jit
+def reachable(child_start, child, roots):
+    """Mark the units below these roots; parents come after children, so one descending sweep is enough."""
+    seen = np.zeros(child_start.shape[0] - 1, np.bool_)
+    for x in range(roots.shape[0]):
+        seen[roots[x]] = True
+    for d in range(seen.shape[0] - 1, -1, -1):
+        if seen[d]:
+            for e in range(child_start[d], child_start[d + 1]):
+                seen[child[e]] = True
+    return seen

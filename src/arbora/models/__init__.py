@@ -5,12 +5,15 @@ import os
 from ..errors import ModelFileError
 from .base import MODEL_VERSION, ForestEstimator
 from .hidden_tree import HiddenTree
+from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
 
 # Models that can be loaded from a file, by the name written there.
-MODELS: dict[str, type[ForestEstimator]] = {model.__name__: model for model in (HiddenTree, HiddenTreeMixture)}
+MODELS: dict[str, type[ForestEstimator]] = {
+    model.__name__: model for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture)
+}
 
-__all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "load"]
+__all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "InfiniteHiddenTreeMixture", "load"]
 
 
 def load(path: str | os.PathLike[str]) -> ForestEstimator:

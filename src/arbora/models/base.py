@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ArboraError, ForestError, SettingError
+from ..errors import ArboraError, ForestError
 from ..forest import UNSEEN, Forest, as_forest
 
 log = logging.getLogger(__name__)
@@ -136,6 +136,8 @@ def plain(value: Any) -> Any:
         return value.item()
     if isinstance(value, np.random.RandomState | np.random.Generator):
         return None  # the state of a generator is not part of a model
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
     if isinstance(value, np.ndarray):
         return value.tolist()
     if isinstance(value, dict):
@@ -143,17 +145,3 @@ def plain(value: Any) -> Any:
     if isinstance(value, (list, tuple)):
         return [plain(item) for item in value]
     raise ArboraError(f"cannot save a value of type {type(value).__name__}; only numbers, text, lists and arrays")
-
-
-def resolve_seed(random_state: Any) -> np.random.Generator:
-    """A Generator from None, an integer, a RandomState or a Generator."""
-    if isinstance(random_state, np.random.Generator):
-        return random_state
-    if isinstance(random_state, np.random.RandomState):
-        return np.random.default_rng(random_state.randint(0, 2**31, size=4))
-    is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
-    if random_state is None or is_seed:
-        return np.random.default_rng(random_state)
-    raise SettingError(
-        f"random_state={random_state!r}; wanted None, an integer of 0 or more, a RandomState or a Generator"
-    )

@@ -12,10 +12,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..em import EMResult
 from ..errors import ForestError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
 from ..forest import Forest
+from ..seeds import resolve_seed
 from ..sharing import iter_shards
 from . import fitting, nodes, sampling
 from . import tree_model as tm
-from .base import ForestEstimator, resolve_seed
+from .base import ForestEstimator
 from .batch import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
 from .checks import check_count, check_number, check_weight, n_threads
 from .starts import STARTS
@@ -74,6 +75,13 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         "n_batches_",
         "provenance_",
     )
+
+    spec_: tm.Spec
+    history_: list[float]
+    counts_: dict[str, Floats]
+    seen_weight_: float
+    n_batches_: int
+    n_used_parameters_: int | None
 
     def __init__(
         self,

@@ -1,0 +1,260 @@
+"""Two ways through the Dirichlet-process mixture of hidden trees of paper 000 section 5, behind one interface.
+
+`StochasticEM` is the paper's Algorithm 2: seating is drawn, parameters take one step of MAP-EM.  It is a search, not a
+sampler of the posterior.  `ExactGibbs` leaves the posterior invariant: hidden states and parameters are drawn too, and
+new components come from a pool of prior draws (Neal's Algorithm 8 with the reuse of Favaro and Teh 2013).
+"""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from ..kernels import draw_states, seating
+from . import tree_model as tm
+from .batch import Batch
+from .starts import START_STEPS, cluster_features
+
+Floats = NDArray[np.float64]
+
+
+class State(NamedTuple):
+    """A partition of the trees and the parameters of its components."""
+
+    label: NDArray[np.int64]  # [tree], 0 .. n_components - 1
+    params: tm.Params
+    concentration: float
+
+
+class Seats:
+    """Columns of log-likelihoods, one a component, while trees are reseated; columns come and go."""
+
+    def __init__(self, label: NDArray[np.int64], log_lik: Floats, n_empty: int):
+        n_trees, n_columns = log_lik.shape
+        room = n_columns + 16
+        self.log_lik = np.empty((n_trees, room))
+        self.log_lik[:, :n_columns] = log_lik
+        self.n_columns = n_columns
+        n_seated = n_columns - n_empty
+        self.label = label.astype(np.int64, copy=True)
+        self.count = np.zeros(room, np.int64)
+        self.count[:n_seated] = np.bincount(label, minlength=n_seated)
+        self.active = np.zeros(room, np.int64)
+        self.active[:n_seated] = np.arange(n_seated)
+        self.n_active = np.array([n_seated])
+        self.empty = np.arange(n_seated, n_columns)
+
+    def add_column(self, log_lik: Floats) -> int:
+        """A new column; the arrays grow when they are full."""
+        if self.n_columns == self.log_lik.shape[1]:
+            extra = self.n_columns
+            self.log_lik = np.concatenate([self.log_lik, np.empty((len(self.label), extra))], axis=1)
+            self.count = np.concatenate([self.count, np.zeros(extra, np.int64)])
+            self.active = np.concatenate([self.active, np.zeros(extra, np.int64)])
+        self.log_lik[:, self.n_columns] = log_lik
+        self.n_columns += 1
+        return self.n_columns - 1
+
+    def seat(self, rng: np.random.Generator, first: int, log_weight: float, reuse: bool) -> tuple[int, int, int]:
+        """Go on seating from tree `first`; see `kernels.seating.seat`."""
+        tables = (self.label, self.count, self.active, self.n_active, self.empty)
+        return seating.seat(rng, first, self.log_lik, log_weight, reuse, tables)
+
+
+class Setting(NamedTuple):
+    """What both samplers need to know besides the trees."""
+
+    priors: tm.Priors
+    concentration: float
+    concentration_prior: tuple[float, float] | None = None  # shape and rate; None holds the concentration fixed
+    n_auxiliary: int = 3  # empty components in the pool of the exact sampler
+
+
+class StochasticEM:
+    """Algorithm 2 of paper 000: sequential seating, then one MAP-EM step for every component."""
+
+    def __init__(self, batch: Batch, setting: Setting, features: Any, n_start: int):
+        self.batch, self.spec, self.setting, self.priors = batch, batch.spec, setting, setting.priors
+        self.features, self.n_start = features, n_start
+        self.log_uniform = batch.log_likelihood(tm.uniform_params(self.spec))[:, 0]
+
+    def init(self, rng: np.random.Generator) -> State:
+        """Trees seated by k-means with n_start clusters, then a few updates of parameters from the prior."""
+        label = np.zeros(self.batch.n_trees, np.int64)
+        if self.n_start > 1:
+            label = cluster_features(self.features, self.n_start, rng)
+        _, label = np.unique(label, return_inverse=True)
+        params = tm.draw_params(rng, self.spec, int(label.max()) + 1, self.priors)
+        for _ in range(START_STEPS):
+            params = self._update(rng, label, params)
+        return State(label.astype(np.int64), params, self.setting.concentration)
+
+    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+        """One sweep: seat every tree, then update the parameters of every component that is left."""
+        label, params = self._seat(rng, state)
+        params = self._update(rng, label, params)
+        state = State(label, params, self._draw_concentration(rng, state.concentration, params.switch.shape[1]))
+        return state, {"n_groups": float(params.switch.shape[1]), "log_joint": self.log_joint(state)}
+
+    def _seat(self, rng: np.random.Generator, state: State) -> tuple[NDArray[np.int64], tm.Params]:
+        """Reseat with the new-component weight of Eq. (8) as the paper has it: the likelihood at uniform parameters."""
+        columns = np.column_stack([self.batch.log_likelihood(state.params), self.log_uniform])
+        seats = Seats(state.label, columns, n_empty=1)
+        parts: dict[int, tm.Params] = _split(state.params)
+        done = 0
+        while True:
+            event, t, _ = seats.seat(rng, done, np.log(state.concentration), False)
+            if event == seating.DONE:
+                return _compact(seats, parts)
+            column = int(seats.empty[0])
+            parts[column] = tm.draw_params(rng, self.spec, 1, self.priors)
+            seats.log_lik[:, column] = self.batch.log_likelihood(parts[column])[:, 0]
+            seats.empty[0] = seats.add_column(self.log_uniform)
+            done = t + 1
+
+    def _update(self, rng: np.random.Generator, label: NDArray[np.int64], params: tm.Params) -> tm.Params:
+        """One step of MAP-EM for each component on its own trees."""
+        parts = []
+        for k, (one, shape) in enumerate(zip(_split(params).values(), self._shape_counts(label, params), strict=True)):
+            flow = tm.as_flow(self.spec, one)
+            sums = tm.empty_sums(self.spec, flow)
+            for part in self._trees_of(label, k):
+                messages, _ = tm.upward(flow, part, 1, self.batch.workspace)
+                tm.downward(flow, part, messages, part.sum_by_tree(None)[:, None], sums)
+            counts = tm.counts_from_sums(self.spec, flow, sums, shape, 1)
+            parts.append(tm.m_step(self.spec, counts, one, self.priors))
+        return _join(parts)
+
+    def _trees_of(self, label: NDArray[np.int64], k: int) -> Any:
+        """The shards, cut down to the trees of one component."""
+        for shard, rows in zip(self.batch.shards, self.batch.rows, strict=True):
+            mine = np.flatnonzero(label[rows] == k)
+            if len(mine):
+                yield shard.restrict(mine)
+
+    def _shape_counts(self, label: NDArray[np.int64], params: tm.Params) -> list[tm.ShapeCounts]:
+        """Counts of the structure terms, component by component."""
+        n = params.switch.shape[1]
+        total: list[Any] | None = None
+        for shard, weight in zip(self.batch.shards, self.batch.sum_labels(label, n), strict=True):
+            counts = tm.structure_counts(self.spec, params, shard, weight)
+            total = list(counts) if total is None else [a + b for a, b in zip(total, counts, strict=True)]
+        return [tm.ShapeCounts(*(x[..., k : k + 1] for x in total or [])) for k in range(n)]
+
+    def _draw_concentration(self, rng: np.random.Generator, concentration: float, n_groups: int) -> float:
+        """Escobar and West (1995), under a Gamma(shape, rate) prior; unchanged without one."""
+        if self.setting.concentration_prior is None:
+            return concentration
+        shape, rate = self.setting.concentration_prior
+        n = self.batch.n_trees
+        log_eta = np.log(rng.beta(concentration + 1.0, n))
+        odds = (shape + n_groups - 1.0) / (n * (rate - log_eta))
+        more = rng.random() * (1.0 + odds) < odds
+        return float(rng.gamma(shape + n_groups - (0.0 if more else 1.0)) / (rate - log_eta))
+
+    def log_joint(self, state: State) -> float:
+        """log of P(partition) times P(parameters) times P(trees | both), all constants included."""
+        n_groups = state.params.switch.shape[1]
+        count = np.bincount(state.label, minlength=n_groups)
+        gamma, n = state.concentration, len(state.label)
+        partition = n_groups * np.log(gamma) + gammaln(count).sum() + gammaln(gamma) - gammaln(gamma + n)
+        if self.setting.concentration_prior is not None:
+            shape, rate = self.setting.concentration_prior
+            partition += shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(gamma) - rate * gamma
+        prior = tm.log_prior_density(self.spec, state.params, self.priors).sum()
+        log_lik = self.batch.log_likelihood(state.params)[np.arange(n), state.label]
+        return float(partition + prior + log_lik.sum())
+
+    # What a chain keeps and how it is written down.
+
+    def draw(self, state: State) -> Mapping[str, Any]:
+        """The whole state; parameters vary in shape with the number of groups."""
+        return self.pack(state)
+
+    def pack(self, state: State) -> Mapping[str, Any]:
+        """The state as arrays."""
+        return {"label": state.label, "concentration": np.array(state.concentration), **state.params._asdict()}
+
+    def unpack(self, arrays: Mapping[str, Any]) -> State:
+        """The state from its arrays."""
+        params = tm.Params(*(np.array(arrays[name]) for name in tm.Params._fields))
+        return State(np.array(arrays["label"]), params, float(arrays["concentration"]))
+
+
+class ExactGibbs(StochasticEM):
+    """A sampler that leaves the posterior of partition, parameters and (if asked) concentration invariant."""
+
+    def _seat(self, rng: np.random.Generator, state: State) -> tuple[NDArray[np.int64], tm.Params]:
+        """Algorithm 8 with a pool of empty components drawn from the prior, refilled when one is taken."""
+        n_empty = self.setting.n_auxiliary
+        pool = tm.draw_params(rng, self.spec, n_empty, self.priors)
+        together = _join([state.params, pool])
+        seats = Seats(state.label, self.batch.log_likelihood(together), n_empty=n_empty)
+        parts = _split(together)
+        log_weight = np.log(state.concentration / n_empty)
+        done = 0
+        while True:
+            event, t, position = seats.seat(rng, done, log_weight, True)
+            if event == seating.DONE:
+                return _compact(seats, parts)
+            fresh = tm.draw_params(rng, self.spec, 1, self.priors)
+            column = seats.add_column(self.batch.log_likelihood(fresh)[:, 0])
+            parts[column] = fresh
+            seats.empty[position] = column
+            done = t + 1
+
+    def _update(self, rng: np.random.Generator, label: NDArray[np.int64], params: tm.Params) -> tm.Params:
+        """Hidden states and switches given parameters, then parameters given those, for each component."""
+        parts = []
+        for k, (one, shape) in enumerate(zip(_split(params).values(), self._shape_counts(label, params), strict=True)):
+            flow = tm.as_flow(self.spec, one)
+            drawn = tuple(np.zeros(x.shape) for x in (flow.leaf, flow.emission, flow.flow))
+            for part in self._trees_of(label, k):
+                messages, _ = tm.upward(flow, part, 1, self.batch.workspace)
+                roots = part.tree_root[part.tree_id]
+                draw_states.draw_counts(rng, part.units, flow, messages.up, roots, drawn)
+            leaf, emission, transition = (x[..., None] for x in drawn)
+            if self.spec.absent == "slot":
+                nothing = np.concatenate([shape.nothing, np.zeros((1, 1))])
+                leaf = np.concatenate([leaf, nothing[:, None]], axis=1)
+            switch = transition.sum(axis=(1, 2))
+            if self.spec.absent == "renormalised":
+                switch = switch + self._draw_rejected(rng, label, k, one)
+            counts = tm.Counts(leaf, emission, switch, transition, shape.branching, shape.exposure)
+            parts.append(tm.draw_params(rng, self.spec, 1, self.priors, counts))
+        return _join(parts)
+
+    def _draw_rejected(self, rng: np.random.Generator, label: NDArray[np.int64], k: int, one: tm.Params) -> Floats:
+        """Switches that pointed to absent slots before one pointed to a present one: makes the update conjugate."""
+        switch = np.maximum(one.switch[:, 0], tm.TINY)
+        rejected = np.zeros((self.spec.n_slots, 1))
+        for shard, rows in zip(self.batch.shards, self.batch.rows, strict=True):
+            s = shard.structure
+            weight = np.bincount(shard.tree_id[label[rows] == k], minlength=shard.n_distinct_trees).astype(np.float64)
+            n_nodes = np.rint(s.with_pattern.T @ weight).astype(np.int64)
+            for p in np.flatnonzero(n_nodes):
+                present = s.pattern[[p]].toarray()[0] > 0
+                mass = min(max(switch[present].sum() / switch.sum(), 1e-12), 1.0)
+                if mass < 1.0 and not present.all():
+                    n_rejected = rng.negative_binomial(n_nodes[p], mass)
+                    rejected[~present, 0] += rng.multinomial(n_rejected, switch[~present] / switch[~present].sum())
+        return rejected
+
+
+def _split(params: tm.Params) -> dict[int, tm.Params]:
+    """Components as parameter sets of their own, by number."""
+    return {k: tm.Params(*(x[..., k : k + 1] for x in params)) for k in range(params.switch.shape[1])}
+
+
+def _join(parts: list[tm.Params]) -> tm.Params:
+    return tm.Params(*(np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)))
+
+
+def _compact(seats: Seats, parts: dict[int, tm.Params]) -> tuple[NDArray[np.int64], tm.Params]:
+    """Labels 0, 1, ... by first appearance of the column, and the parameters of the components that hold trees."""
+    alive = np.sort(seats.active[: seats.n_active[0]])
+    number = np.zeros(seats.n_columns, np.int64)
+    number[alive] = np.arange(len(alive))
+    return number[seats.label], _join([parts[int(k)] for k in alive])

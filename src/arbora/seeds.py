@@ -1,0 +1,21 @@
+"""Random states as users give them."""
+
+from typing import Any
+
+import numpy as np
+
+from .errors import SettingError
+
+
+def resolve_seed(random_state: Any) -> np.random.Generator:
+    """A Generator from None, an integer, a RandomState or a Generator."""
+    if isinstance(random_state, np.random.Generator):
+        return random_state
+    if isinstance(random_state, np.random.RandomState):
+        return np.random.default_rng(random_state.randint(0, 2**31, size=4))
+    is_seed = isinstance(random_state, (int, np.integer)) and not isinstance(random_state, bool) and random_state >= 0
+    if random_state is None or is_seed:
+        return np.random.default_rng(random_state)
+    raise SettingError(
+        f"random_state={random_state!r}; wanted None, an integer of 0 or more, a RandomState or a Generator"
+    )
