@@ -5,8 +5,6 @@ PYTHON ?= $(shell for p in python3.11 python3 python; do \
 VENV ?= .venv
 BIN := $(VENV)/bin
 JOBS ?= 2
-NUMBA_CACHE_DIR ?= $(CURDIR)/.numba_cache
-export NUMBA_CACHE_DIR
 
 # Small data only: uncompiled kernels are a hundred times slower.
 NOJIT_TESTS ?= tests/unit

@@ -12,13 +12,14 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
 from .errors import MissingDependencyError
-from .summary import Agreement
+from .summary import Agreement, counted
 
 Floats = NDArray[np.float64]
 
 COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#6E6E6E", "#000000")
 MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
 INK = "#333333"
+MAX_LISTED = 14  # entries of a legend
 
 
 def new_figure(width: float = 6.0, height: float = 4.5) -> Any:
@@ -59,10 +60,15 @@ def clusters_map(encoding: Any, labels: ArrayLike, target: ArrayLike | None = No
                 ax.scatter(
                     *place[shown].T, s=26, c=_colour(c), marker=MARKERS[g], alpha=0.75, linewidths=0.4, ec="white"
                 )
-    _legend(ax, clusters, classes)
-    ax.set_xlabel(f"first principal component, {explained[0]:.0%} of the variance")
-    ax.set_ylabel(f"second, {explained[1]:.0%}")
-    ax.set_title(f"{len(label)} trees, one mark each")
+    _legends(ax, clusters, classes)
+    n_outside = _frame(ax, place)
+    ax.set_xlabel(
+        f"first principal component of the encoding, {explained[0]:.0%} of its variance\n"
+        "Clusters that overlap in these two dimensions need not overlap in the model."
+    )
+    ax.set_ylabel(f"second principal component of the encoding, {explained[1]:.0%}")
+    outside = f"; {n_outside} far out, not shown" if n_outside else ""
+    ax.set_title(f"{counted(len(label), 'tree')}, one mark each{outside}")
     _plain(ax)
     return ax
 
@@ -186,18 +192,40 @@ def _classes(target: ArrayLike | None, label: NDArray[Any]) -> tuple[list[str], 
     return [str(name) for name in names.tolist()], kind
 
 
-def _legend(ax: Any, clusters: NDArray[Any], classes: list[str]) -> None:
+def _legends(ax: Any, clusters: NDArray[Any], classes: list[str]) -> None:
+    """Clusters by colour, upper right; classes by shape, apart from them, lower right."""
     from matplotlib.lines import Line2D
 
     def mark(colour: str, marker: str, text: str) -> Any:
         return Line2D([], [], linestyle="", color=colour, marker=marker, markersize=6, label=text)
 
-    def marker(c: int) -> str:
-        return "o" if classes else MARKERS[c % len(MARKERS)]
+    def legend(title: str, marks: list[Any], place: str, y: float) -> Any:
+        listed = marks if len(marks) <= MAX_LISTED else [*marks[:MAX_LISTED], mark("none", "", "...")]
+        style = {"fontsize": 8, "title_fontsize": 8, "frameon": False, "alignment": "left", "borderaxespad": 0.0}
+        return ax.legend(handles=listed, title=title, loc=place, bbox_to_anchor=(1.02, y), **style)
 
-    entries = [mark(_colour(c), marker(c), f"cluster {cluster}") for c, cluster in enumerate(clusters[:24])]
-    entries += [mark(INK, MARKERS[g % len(MARKERS)], _short(name)) for g, name in enumerate(classes[:24])]
-    ax.legend(handles=entries, fontsize=8, frameon=False, ncols=1 + len(entries) // 16, loc="best")
+    shapes = ["o" if classes else MARKERS[c % len(MARKERS)] for c in range(len(clusters))]
+    upper = legend(
+        "cluster", [mark(_colour(c), shapes[c], str(cluster)) for c, cluster in enumerate(clusters)], "upper left", 1.0
+    )
+    if classes:
+        lower = [mark(INK, MARKERS[g % len(MARKERS)], _short(name)) for g, name in enumerate(classes)]
+        legend("class", lower, "lower left", 0.0)
+        ax.add_artist(upper)
+
+
+def _frame(ax: Any, place: Floats) -> int:
+    """Set limits that a few trees far out do not stretch; the number of trees outside."""
+    outside = np.zeros(len(place), bool)
+    for values, set_limits in zip(place.T, (ax.set_xlim, ax.set_ylim), strict=True):
+        low, high = np.quantile(values, (0.01, 0.99))
+        room = max(high - low, 1e-9)
+        inside = (values >= low - room) & (values <= high + room)
+        outside |= ~inside
+        low, high = values[inside].min(), values[inside].max()
+        margin = max(0.05 * (high - low), 1e-3)
+        set_limits(low - margin, high + margin)
+    return int(outside.sum())
 
 
 def _short(name: str, limit: int = 24) -> str:

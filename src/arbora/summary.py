@@ -1,5 +1,7 @@
 """What a clustering of trees says: for each cluster its size, labels, shapes and typical trees, as plain values."""
 
+import os
+from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from typing import Any, NamedTuple
 
@@ -15,12 +17,13 @@ from .metrics import ruzicka_distance, slot_label_counts
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+MIN_LIFT = 1.5  # what is less than this many times as frequent as elsewhere sets no cluster apart
 SURE = 0.99  # a tree whose cluster is more probable than this is not listed as uncertain
 
 
 @dataclass(frozen=True)
 class Trait:
-    """A label, or a pair of labels ``parent > child``, more frequent in a cluster than outside."""
+    """A label, or a pair of labels ``parent > child``, much more frequent in a cluster than outside."""
 
     what: str
     count: int  # nodes of the cluster that have it
@@ -86,6 +89,11 @@ class Summary:
     agreement: Agreement | None
     uncertain: tuple[Uncertain, ...]
     n_uncertain: int  # all of them, listed or not
+    folder: str  # what the names of all trees begin with: a folder, or nothing
+
+    def short(self, name: str) -> str:
+        """A name without the folder that all have in common."""
+        return name.removeprefix(self.folder)
 
     def as_dict(self) -> dict[str, Any]:
         """Plain dictionaries, lists, numbers and text, as JSON takes them."""
@@ -136,14 +144,13 @@ def summarise(
             pairs=pair_traits[c],
             shapes=shapes[c],
             typical=typical[c],
-            main_class=None
-            if agreement is None
-            else agreement.classes[int(np.argmax([r[c] for r in agreement.table]))],
+            main_class=None if agreement is None else _main_class(agreement, c),
         )
         for c, number in enumerate(grouping.number)
     )
     uncertain, n_all = _uncertain(forest, probabilities, n_uncertain)
-    return Summary(forest.n_trees, forest.n_nodes, forest.n_labels, clusters, agreement, uncertain, n_all)
+    folder = common_folder(tree_names(forest))
+    return Summary(forest.n_trees, forest.n_nodes, forest.n_labels, clusters, agreement, uncertain, n_all, folder)
 
 
 def agree(target: ArrayLike, labels: ArrayLike) -> Agreement:
@@ -165,6 +172,20 @@ def agree(target: ArrayLike, labels: ArrayLike) -> Agreement:
 def tree_names(forest: Forest) -> list[str]:
     """Name of each tree, or its number where there are no names."""
     return [f"tree {t}" for t in range(forest.n_trees)] if forest.name is None else [str(x) for x in forest.name]
+
+
+def common_folder(names: Sequence[str]) -> str:
+    """The folder, with the slash at its end, in which all names lie; empty if there is none.
+
+    >>> common_folder(["data/news/a.xml", "data/news/b.xml", "data/new/c.xml"])
+    'data/'
+    """
+    return "".join(os.path.commonprefix(list(names)).rpartition("/")[:2])  # noqa: RUF071 (cut at a slash)
+
+
+def counted(n: int, what: str) -> str:
+    """A number of things: "1 tree", "2 trees"."""
+    return f"{n:,} {what}{'' if n == 1 else 's'}"
 
 
 def tree_shapes(forest: Forest) -> dict[str, Floats]:
@@ -216,7 +237,7 @@ def _pair_traits(forest: Forest, grouping: _Grouping, n_best: int) -> list[tuple
 
 
 def _traits(key: Ints, cluster: Ints, names: NDArray[Any], n_clusters: int, n_best: int) -> list[tuple[Trait, ...]]:
-    """The traits of each cluster that its nodes have more often than others do, by log-likelihood ratio."""
+    """The traits of each cluster that its nodes have MIN_LIFT times as often as others, by log-likelihood ratio."""
     shape = (n_clusters, max(len(names), 1))
     counts = sp.coo_array((np.ones(len(key)), (cluster, key)), shape=shape).tocsr().tocoo()  # adds up what is repeated
     row, column, inside = counts.row, counts.col, counts.data
@@ -225,7 +246,7 @@ def _traits(key: Ints, cluster: Ints, names: NDArray[Any], n_clusters: int, n_be
     outside = np.bincount(key, minlength=shape[1])[column] - inside
     lift = ((inside + 0.5) / (n_in + 1.0)) / ((outside + 0.5) / (n_out + 1.0))
     order = np.lexsort((column, -_evidence(inside, n_in, outside, n_out), row))
-    order = order[((lift > 1.0) & (n_out > 0))[order]]
+    order = order[((lift >= MIN_LIFT) & (n_out > 0))[order]]
     start = np.searchsorted(row[order], np.arange(n_clusters + 1))
     return [
         tuple(

@@ -412,24 +412,13 @@ def test_a_model_of_missing_labels_only_survives_a_file(tmp_path):
     assert ab.load(tmp_path / "m.arbora").score(blank) == model.score(blank)
 
 
-def test_only_parameters_in_use_count(forest):
-    settings = {"max_iter": 5, "tol": 0, "random_state": 0, "prior": 1.0}
-    model = ab.HiddenTreeMixture(2, 2, **settings).fit(forest)
-    everything = 2 * tm.n_free_parameters(model.spec_) + 1
-    assert 0 < model.n_parameters() < everything
-    bare = ab.HiddenTreeMixture.from_parameters(
-        weight=model.weight_,
-        leaf_prob=model.leaf_prob_,
-        emission_prob=model.emission_prob_,
-        switch_prob=model.switch_prob_,
-        transition_prob=model.transition_prob_,
-        branching_prob=model.branching_prob_,
-        vocabulary=model.vocabulary_,
-    )
-    assert bare.n_parameters() == everything
-    scores = model.score_samples(forest).sum()
-    assert model.aic(forest) == pytest.approx(-2 * scores + 2 * model.n_parameters())
-    assert model.bic(forest) == pytest.approx(-2 * scores + np.log(forest.n_nodes) * model.n_parameters())
+def test_information_criteria_by_their_formulas(model, forest):
+    # 3 components: 4 leaf rows of 2 states, 2 states of 3 labels, 3 slots, 3 x 3 transition rows of 2 states, 3 chances
+    free = 3 * (4 * 1 + 2 * 2 + 2 + 9 * 1 + 3) + 2
+    assert model.n_parameters() == free
+    total = model.score_samples(forest).sum()
+    assert model.aic(forest) == pytest.approx(-2 * total + 2 * free)
+    assert model.bic(forest) == pytest.approx(-2 * total + np.log(len(forest)) * free)
 
 
 def test_every_awkward_forest_fits_without_nan(awkward):

@@ -22,9 +22,27 @@ TARGET = np.array(["x", "y$1", "<z>"])[LABELS]
 def test_every_tree_is_on_the_map() -> None:
     ax = plot.clusters_map(CODES, LABELS, TARGET)
     assert sum(len(points.get_offsets()) for points in ax.collections) == 30
-    names = [text.get_text() for text in ax.get_legend().get_texts()]
-    assert names[:3] == ["cluster 0", "cluster 1", "cluster 2"]
-    assert len(names) == 6
+    legends = [child for child in ax.get_children() if type(child).__name__ == "Legend"]
+    texts = {one.get_title().get_text(): [text.get_text() for text in one.get_texts()] for one in legends}
+    assert texts == {"cluster": ["0", "1", "2"], "class": ["<z>", "x", r"y\$1"]}
+    assert "of the encoding" in ax.get_xlabel()
+    assert "need not overlap in the model" in ax.get_xlabel()
+    assert "of the encoding" in ax.get_ylabel()
+
+
+def test_a_few_trees_far_out_do_not_stretch_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
+    place = RNG.random((300, 2))
+    monkeypatch.setattr(plot, "principal_plane", lambda _: (place, np.ones(2)))
+    assert "not shown" not in plot.clusters_map(None, np.zeros(300, int)).get_title()
+    place[7] = 1e6, 0.5
+    ax = plot.clusters_map(None, np.zeros(300, int))
+    assert ax.get_xlim()[1] < 2.0
+    assert ax.get_title().endswith("; 1 far out, not shown")
+
+
+def test_a_long_legend_is_cut() -> None:
+    ax = plot.clusters_map(RNG.random((40, 5)), np.arange(40))
+    assert len(ax.get_legend().get_texts()) == plot.MAX_LISTED + 1
 
 
 def test_clusters_have_markers_of_their_own_without_classes() -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from arbora import Forest
 from arbora.datasets import make_documents, make_random_trees
-from arbora.summary import summarise, tree_shapes
+from arbora.summary import MIN_LIFT, common_folder, counted, summarise, tree_shapes
 from tests.reference.metrics import representative_matrix, ruzicka
 
 
@@ -47,7 +47,7 @@ def test_traits_equal_plain_counting(what: str) -> None:
             return ((inside[name] + 0.5) / (n_in + 1)) / ((outside[name] + 0.5) / (n_out + 1))
 
         traits = getattr(cluster, what)
-        assert {t.what for t in traits} == {name for name in inside if lift(name) > 1}
+        assert {t.what for t in traits} == {name for name in inside if lift(name) >= MIN_LIFT}
         for t in traits:
             assert (t.count, t.elsewhere) == (inside[t.what], outside[t.what])
             assert t.lift == pytest.approx(lift(t.what), rel=1e-12)
@@ -140,3 +140,15 @@ def test_bad_labels(labels: list) -> None:
 def test_bad_probabilities() -> None:
     with pytest.raises(ValueError, match="a row for each"):
         summarise(["a", "b"], [0, 1], [[1.0, 0.0]])
+
+
+def test_names_without_the_folder_of_all() -> None:
+    forest = Forest.from_nested(["a", "b"], name=["x/y/a.xml", "x/yz/b.xml"])
+    found = summarise(forest, [0, 1])
+    assert found.folder == "x/"
+    assert [found.short(cluster.typical[0]) for cluster in found.clusters] == ["y/a.xml", "yz/b.xml"]
+    assert common_folder(["a.xml", "ab.xml"]) == common_folder([]) == ""
+
+
+def test_things_are_counted_in_words() -> None:
+    assert [counted(n, "tree") for n in (0, 1, 2, 1200)] == ["0 trees", "1 tree", "2 trees", "1,200 trees"]

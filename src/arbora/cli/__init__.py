@@ -1,4 +1,4 @@
-"""The command line: ``arbora info|convert|cluster|predict|encode|demo``."""
+"""The command line: ``arbora info|formats|convert|cluster|predict|encode|demo``."""
 
 from .commands import app
 

@@ -1,5 +1,6 @@
 """The commands; what each needs is imported when it runs, so that help comes at once."""
 
+import ast
 import shlex
 import sys
 from enum import StrEnum
@@ -66,16 +67,48 @@ class Init(StrEnum):
     random = "random"
 
 
+def defaults() -> dict[str, Any]:
+    """Defaults of the mixture, from the signature in its source: to import it would take seconds."""
+    source = (Path(__file__).parents[1] / "models" / "mixture.py").read_text(encoding="utf-8")
+    (model,) = (node for node in ast.parse(source).body if getattr(node, "name", "") == "HiddenTreeMixture")
+    (made,) = (node for node in ast.walk(model) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
+    given = made.args
+    positional = zip(given.args[-len(given.defaults) :], given.defaults, strict=True)
+    every = [*positional, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
+    return {name.arg: value.value for name, value in every if isinstance(value, ast.Constant)}
+
+
+_DEFAULTS = defaults()
+
+
+def _setting(*names: str, of: str, help: str, unless: str = "", **more: Any) -> Any:
+    """An option that sets a parameter of the model, with the model's own default in the help."""
+    return typer.Option(*names, help=f"{help} [default: {unless or _DEFAULTS[of]}]", show_default=False, **more)
+
+
 Paths = Annotated[
-    list[Path], typer.Argument(metavar="PATH", help="Files, globs or directories of one format.", show_default=False)
+    list[Path],
+    typer.Argument(
+        metavar="PATH", help="Files, globs or directories of one format; see arbora formats.", show_default=False
+    ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that cluster --save wrote.")]
 FormatOption = Annotated[
-    Format | None, typer.Option("--format", help="Format of the files, if their names do not tell.")
+    Format | None,
+    typer.Option("--format", help="Format of the files, if their names do not tell; of folders, only these are read."),
 ]
 SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, and say how many.")]
 ReadOptions = Annotated[
-    list[str] | None, typer.Option("--read", metavar="KEY=VALUE", help="An option of the reader, such as text=kind.")
+    list[str] | None,
+    typer.Option("--read", metavar="KEY=VALUE", help="An option of the reader, as text=kind; see arbora formats."),
+]
+Classes = Annotated[
+    str | None,
+    typer.Option(
+        "--classes",
+        metavar="folder|FILE.csv",
+        help="Known classes to compare with: the folder each file is in, or a table with the columns name and class.",
+    ),
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
@@ -108,6 +141,7 @@ def info(
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
+    classes: Classes = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -119,10 +153,10 @@ def info(
       arbora info "corpus/**/*.xml" --read text=kind
       arbora info trees.jsonl --top 50 --json
     """
-    from . import files, show
+    from . import reading, show
 
     with Teller(quiet).listening():
-        forest = files.read_trees(files.find(paths, format), format, skip_bad, read, quiet)
+        forest = reading.read_trees(reading.find(paths, format, read), skip_bad, classes, quiet)
         facts = show.forest_facts(forest, top)
     if as_json:
         print_json(facts)
@@ -132,14 +166,39 @@ def info(
 
 @app.command()
 @command
+def formats(as_json: Json = False) -> None:
+    """List the formats: what becomes a tree, the suffixes of files, and the options for --read.
+
+    \b
+    Examples:
+      arbora formats
+      arbora formats --json
+    """
+    from . import reading, show
+
+    facts = reading.formats_facts()
+    if as_json:
+        print_json(facts)
+    else:
+        show.show_formats(facts)
+
+
+@app.command()
+@command
 def convert(
-    paths: Paths,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help="Files to read, as for cluster.", default_factory=list, show_default=False
+        ),
+    ],
     output: Annotated[
         Path, typer.Argument(metavar="OUT", help="File to write: .jsonl, .jsonl.gz, .forest or .parquet.")
     ],
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
+    classes: Classes = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -152,18 +211,21 @@ def convert(
       arbora convert old/ new/ all.parquet --skip-bad
     """
     from ..io import write_jsonl
-    from . import files
+    from ..summary import counted
+    from . import files, reading
 
+    if not paths:
+        raise usage("OUT", f"missing; after {output}, name the file to write")
     with Teller(quiet).listening() as teller:
-        inputs = files.find(paths, format)
-        files.check_output("OUT", output, (".jsonl", ".jsonl.gz", ".forest", ".parquet"), inputs)
-        forest = files.read_trees(inputs, format, skip_bad, read, quiet)
+        inputs = reading.find(paths, format, read)
+        files.check_output("OUT", output, (".jsonl", ".jsonl.gz", ".forest", ".parquet"), inputs.files)
+        forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         if output.name.lower().endswith((".jsonl", ".jsonl.gz")):
             write_jsonl(forest, output)
         else:
             forest.save(output)
         if not as_json:
-            teller.say(f"{output}: {forest.n_trees:,} trees, {forest.n_nodes:,} nodes")
+            teller.say(f"{output}: {counted(forest.n_trees, 'tree')}, {counted(forest.n_nodes, 'node')}")
     if as_json:
         print_json({"output": str(output), "n_trees": forest.n_trees, "n_nodes": forest.n_nodes})
 
@@ -177,20 +239,54 @@ def cluster(
     ] = Kind.mixture,
     components: Annotated[
         int | None,
-        typer.Option("--components", "-k", min=1, help="Most clusters. If left out: lowest AIC, 3 starts."),
+        _setting("--components", "-k", of="n_components", unless="lowest AIC, 3 starts", min=1, help="Most clusters."),
     ] = None,
-    states: Annotated[int | None, typer.Option("--states", min=1, help="Hidden states of each component.")] = None,
-    absent: Annotated[Absent | None, typer.Option("--absent", help="What an absent child means.")] = None,
-    structure: Annotated[Structure | None, typer.Option("--structure", help="Whether shapes count.")] = None,
-    prior: Annotated[float | None, typer.Option("--prior", min=1.0, help="Dirichlet prior; 1 is none.")] = None,
-    init: Annotated[Init | None, typer.Option("--init", help="Where EM starts.")] = None,
-    n_init: Annotated[int | None, typer.Option("--n-init", min=1, help="Starts; the best is kept.")] = None,
-    max_iter: Annotated[int | None, typer.Option("--max-iter", min=1, help="Most iterations of EM.")] = None,
+    states: Annotated[
+        int | None, _setting("--states", of="n_states", min=1, help="Hidden states of each component.")
+    ] = None,
+    absent: Annotated[
+        Absent | None,
+        _setting(
+            "--absent",
+            of="absent",
+            help="What a node without a child in some slot says: bottom, being absent is a state like others; slot, it "
+            "also multiplies the probability; literal, as the equation is printed; renormalised, it says nothing.",
+        ),
+    ] = None,
+    structure: Annotated[
+        Structure | None,
+        _setting("--structure", of="structure", help="Whether shapes count: branching, or none for labels alone."),
+    ] = None,
+    prior: Annotated[
+        float | None, _setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")
+    ] = None,
+    init: Annotated[
+        Init | None, _setting("--init", of="init", help="Where EM starts: clusters by k-means, or at random.")
+    ] = None,
+    n_init: Annotated[
+        int | None,
+        _setting(
+            "--n-init",
+            of="n_init",
+            unless=f"{_DEFAULTS['n_init']}, or 3 without --components",
+            min=1,
+            help="Starts; the best is kept.",
+        ),
+    ] = None,
+    max_iter: Annotated[int | None, _setting("--max-iter", of="max_iter", min=1, help="Most iterations of EM.")] = None,
     tol: Annotated[
-        float | None, typer.Option("--tol", min=0.0, help="EM ends at a gain below, in nats a tree.")
+        float | None,
+        _setting("--tol", of="tol", min=0.0, help="EM ends when an iteration gains less than this, in nats a tree."),
     ] = None,
     n_slots: Annotated[
-        int | None, typer.Option("--n-slots", min=1, help="Slots told apart; others are pooled.")
+        int | None,
+        _setting(
+            "--n-slots",
+            of="n_slots",
+            unless="all",
+            min=1,
+            help="Slots told apart (slot: a child's position among its siblings); later ones count as the last.",
+        ),
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
@@ -201,12 +297,13 @@ def cluster(
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
+    classes: Classes = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Cluster trees, and say what sets each cluster apart.
 
-    Settings left out are those of the model. Ctrl-C ends the fit: what its last finished iteration gave is written,
+    Ctrl-C ends the fit: what its last finished iteration gave is written,
     and the exit code is 130.
 
     \b
@@ -214,9 +311,10 @@ def cluster(
       arbora cluster corpus/
       arbora cluster corpus/ -k 11 --states 4 --output clusters.csv --save model.arbora
       arbora cluster trees.jsonl --report report.html --seed 7 --jobs -1
+      arbora cluster corpus/ --classes folder --read text=kind
       arbora cluster trees.nwk --model single --states 6 --json
     """
-    from . import files, fitting, results
+    from . import fitting, reading, results
 
     settings = _settings(
         n_states=states,
@@ -237,14 +335,15 @@ def cluster(
             if value is not None:
                 raise usage(option, "a single model has none; leave this out, or use --model mixture")
     with Teller(quiet).listening() as teller:
-        inputs = files.find(paths, format)
+        inputs = reading.find(paths, format, read)
         targets = results.Outputs(output, save, report, picture)
-        targets.check(inputs)
-        forest = files.read_trees(inputs, format, skip_bad, read, quiet)
+        targets.check(inputs.files)
+        forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         if kind is Kind.single:
             fitted = fitting.fit_single(forest, settings, teller)
         else:
             fitted = fitting.fit_mixture(forest, components, settings, teller)
+        fitted.model.provenance_["reading"] = inputs.remembered()
         results.tell(forest, fitted, targets, _command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
@@ -262,13 +361,15 @@ def predict(
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
+    classes: Classes = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
     """Assign new trees to the clusters of a model.
 
     A row a tree: cluster, its probability, log-likelihood, whether any component explains the tree, and how many of
-    its labels were never seen in training. Rows go to stdout, or to --output and only their counts to stdout.
+    its nodes have a label never seen in training. Rows go to stdout, or to --output and only their counts to stdout.
+    Files are read as those of the training were, unless --format or --read say otherwise.
 
     \b
     Examples:
@@ -276,16 +377,19 @@ def predict(
       arbora predict model.arbora one.xml
       arbora predict model.arbora new.jsonl --json
     """
-    from . import files, show
+    from . import files, reading, show
 
     with Teller(quiet).listening() as teller:
-        inputs = files.find(paths, format)
-        files.check_output("--output", output, files.TABLES, [*inputs, model])
         fitted = _load(model, jobs)
-        forest = files.read_trees(inputs, format, skip_bad, read, quiet)
+        inputs = reading.find_like_training(fitted, paths, format, read, teller)
+        files.check_output("--output", output, files.TABLES, [*inputs.files, model])
+        forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         with teller.working("predicting"):
             columns = files.assignments(fitted, forest)
-        facts = show.assignment_facts(columns)
+        facts = show.assignment_facts(columns, forest.n_nodes)
+        warning = show.assignment_warning(facts)
+        if warning is not None:
+            teller.warn(warning)
         if output is not None:
             files.write_table(output, columns)
             teller.say(f"wrote {output}")
@@ -317,26 +421,28 @@ def encode(
 ) -> None:
     """Turn trees into vectors for other learners: posterior mass by component, slot and state.
 
-    scipy.sparse.load_npz reads the .npz; .csv and .parquet also hold the names of trees and columns.
+    scipy.sparse.load_npz reads the .npz; .csv and .parquet also hold the names of trees and columns. Files are read as
+    those of the training were, unless --format or --read say otherwise.
 
     \b
     Examples:
       arbora encode model.arbora corpus/ --output codes.npz
       arbora encode model.arbora trees.jsonl --output codes.csv
     """
-    from ..summary import tree_names
-    from . import files
+    from ..summary import counted, tree_names
+    from . import files, reading
 
     with Teller(quiet).listening() as teller:
-        inputs = files.find(paths, format)
-        files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs, model])
         fitted = _load(model, jobs)
-        forest = files.read_trees(inputs, format, skip_bad, read, quiet)
+        inputs = reading.find_like_training(fitted, paths, format, read, teller)
+        files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs.files, model])
+        forest = reading.read_trees(inputs, skip_bad, None, quiet)
         with teller.working("encoding"):
             codes = fitted.set_params(sparse_output=True).transform(forest)
         files.write_encoding(output, codes, tree_names(forest), fitted.get_feature_names_out().tolist())
         if not as_json:
-            teller.say(f"{output}: {codes.shape[0]:,} trees, {codes.shape[1]:,} columns, {codes.nnz:,} values not zero")
+            shape = f"{counted(codes.shape[0], 'tree')}, {counted(codes.shape[1], 'column')}"
+            teller.say(f"{output}: {shape}, {codes.nnz:,} values not zero")
     if as_json:
         print_json(
             {"output": str(output), "n_trees": codes.shape[0], "n_columns": codes.shape[1], "n_nonzero": codes.nnz}
@@ -373,7 +479,7 @@ def demo(
         picture = output / "clusters.png" if files.has_package("matplotlib") else None
         targets = results.Outputs(output / "clusters.csv", output / "model.arbora", output / "report.html", picture)
         forest = load_demo()
-        fitted = fitting.fit_mixture(forest, None, {"random_state": seed, "max_iter": 1000}, teller)
+        fitted = fitting.fit_mixture(forest, None, {"random_state": seed}, teller)
         results.tell(forest, fitted, targets, _command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
@@ -391,8 +497,13 @@ def _check_jobs(jobs: int | None) -> int | None:
 
 
 def _load(path: Path, jobs: int | None) -> Any:
-    from .. import load
+    import zipfile
 
+    from .. import load
+    from ..errors import ModelFileError
+
+    if path.is_file() and not zipfile.is_zipfile(path):
+        raise ModelFileError(f"{path}: this is not a model file; name one that arbora cluster --save wrote")
     model = load(path)
     if _check_jobs(jobs) is not None:
         model.set_params(n_jobs=jobs)

@@ -1,4 +1,4 @@
-"""Files of the command line: which to read, where results may go, and tables by the suffix of their name."""
+"""Files of the command line: where results may go, and tables by the suffix of their name."""
 
 import csv
 import importlib.util
@@ -11,66 +11,14 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import MissingDependencyError, ReadError
+from ..errors import MissingDependencyError
 from ..forest import UNSEEN, Forest
-from ..io.choose import FORMATS, read
+from ..io import own
 from ..io.container import written_whole
-from ..io.sources import find_files, plain_name
-from ..io.store import SUFFIXES as STORED
 from ..summary import tree_names
 from .tell import finite, usage
 
 TABLES = (".csv", ".json", ".parquet")
-
-
-def find(paths: Sequence[Path], format: str | None) -> list[str]:
-    """The files that paths, globs and directories name; all of one format."""
-    chosen = FORMATS.values() if format is None else [FORMATS[format]]
-    found = find_files(list(paths), [suffix for _, suffixes in chosen for suffix in suffixes])
-    if format is None:
-        formats = {_format_of(path) for path in found}
-        if len(formats) > 1:
-            named = f"{paths[0]}{' ...' if len(paths) > 1 else ''}"
-            raise ReadError(f"{named}: files of several formats ({', '.join(sorted(formats))}); choose one by --format")
-    return found
-
-
-def _format_of(path: str) -> str:
-    for format, (_, suffixes) in FORMATS.items():
-        if plain_name(path).endswith(suffixes):
-            return format
-    raise ReadError(f"{path}: the format cannot be told from the name; choose one by --format ({', '.join(FORMATS)})")
-
-
-def read_trees(
-    files: Sequence[str], format: str | None, skip_bad: bool, options: Sequence[str] | None, quiet: bool
-) -> Forest:
-    """Read the files; `options` are KEY=VALUE for the reader, the value in JSON or else as text."""
-    given: dict[str, Any] = dict(_option(text) for text in options or ())
-    stored = format in ("forest", "parquet") or (format is None and plain_name(files[0]).endswith(STORED))
-    if skip_bad:
-        given["on_error"] = "skip"
-    if quiet and not stored:
-        given["progress"] = False
-    try:
-        forest = read(list(files), format, **given)
-    except TypeError as error:  # a value of the wrong type for an option
-        if not options:
-            raise
-        raise ReadError(f"--read {' '.join(options)}: the reader cannot take this ({error})") from None
-    if not forest.n_trees:
-        raise ReadError(f"{files[0]}: there are no trees in it; check the file")
-    return forest
-
-
-def _option(text: str) -> tuple[str, Any]:
-    key, equals, value = text.partition("=")
-    if not equals or not key.isidentifier() or key in ("source", "path", "format", "on_error", "progress"):
-        raise usage("--read", f"{text!r}; wanted KEY=VALUE with an option of the reader, as in text=kind")
-    try:
-        return key, json.loads(value)
-    except ValueError:
-        return key, value
 
 
 def check_output(option: str, path: Path | None, suffixes: Sequence[str], inputs: Sequence[str | Path]) -> None:
@@ -118,7 +66,7 @@ def has_package(name: str) -> bool:
 
 
 def assignments(model: Any, forest: Forest) -> dict[str, list[Any]]:
-    """Columns about each tree: cluster, its probability, log-likelihood, and labels the model has never seen."""
+    """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen."""
     probability = model.predict_proba(forest)
     cluster = probability.argmax(axis=1)
     score = model.score_samples(forest)
@@ -129,7 +77,7 @@ def assignments(model: Any, forest: Forest) -> dict[str, list[Any]]:
         "probability": probability[np.arange(len(cluster)), cluster].tolist(),
         "log_likelihood": score.tolist(),
         "explained": np.isfinite(score).tolist(),
-        "unseen_labels": np.add.reduceat(unseen.astype(np.int64), forest.tree_start[:-1]).tolist(),
+        "nodes_with_unseen_label": np.add.reduceat(unseen.astype(np.int64), forest.tree_start[:-1]).tolist(),
     }
     if forest.target is not None:
         columns["class"] = forest.target.tolist()
@@ -171,7 +119,7 @@ def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
         from pyarrow import parquet
 
         with written_whole(path) as temporary:
-            parquet.write_table(pa.table(dict(columns)), temporary)
+            parquet.write_table(pa.table(dict(columns)).replace_schema_metadata(own.TABLE), temporary)
 
 
 def write_text(path: Path, text: str) -> None:

@@ -1,11 +1,11 @@
 """Fitting from the command line: settings into a model, and the number of components when nobody gives it."""
 
-import warnings
 from typing import Any, NamedTuple
 
 from ..errors import ForestError
 from ..forest import Forest
 from ..models import HiddenTree, HiddenTreeMixture
+from ..summary import counted
 from .tell import Interrupts, Teller
 
 # Numbers of components to try; the search ends once two in a row are worse than the best.
@@ -26,35 +26,43 @@ def fit_single(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitt
     """One hidden tree model; clusters are states of the root."""
     with Interrupts() as interrupts, teller.working("fitting one hidden tree"):
         model = HiddenTree(**settings).fit(forest)
-    how = f"One model of {model.n_states} states; a cluster is a state of the root."
-    return Fitted(model, how, interrupts.count > 0, {})
+    how = f"One model of {counted(model.n_states, 'state')}; a cluster is a state of the root."
+    how += _in_use(model, model.n_states)
+    return Fitted(model, how, interrupts.heard, {})
 
 
 def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
     """A mixture of the given number of components, or of the number with the lowest AIC."""
     if components is None:
         return _search(forest, settings, teller)
-    with Interrupts() as interrupts, teller.working(f"fitting {components} components"):
+    with Interrupts() as interrupts, teller.working(f"fitting {counted(components, 'component')}"):
         model = HiddenTreeMixture(components, **settings).fit(forest)
-    return Fitted(model, f"{components} components, as asked.", interrupts.count > 0, {})
+    few = f" for only {counted(forest.n_trees, 'tree')}" if components > forest.n_trees else ""
+    n_used = len(set(model.labels_.tolist()))
+    used = ", as asked." if n_used == components else f" asked{few}, {n_used} in use."
+    return Fitted(model, counted(components, "component") + used, interrupts.heard, {})
+
+
+def _in_use(model: Any, n: int) -> str:
+    """A sentence if some components, or states, hold no tree."""
+    n_used = len(set(model.labels_.tolist()))
+    return "" if n_used == n else f" Only {n_used} of them in use."
 
 
 def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
     """Fit one number of components after the other and keep the model with the lowest AIC.
 
-    AIC, because BIC counts every parameter of the large tables, used or not, and merges classes on a few hundred trees.
+    AIC, because BIC charges more for the large, mostly empty tables, and merges classes on a few hundred trees.
     """
     candidates = [k for k in CANDIDATES if k <= forest.n_trees] or [1]
     settings = {"n_init": SEARCH_STARTS, **settings}
     best: Any = None
-    heard: list[warnings.WarningMessage] = []
     tried: dict[int, float] = {}
     worse = 0
     with Interrupts() as interrupts:
         for k in candidates:
             try:
-                with warnings.catch_warnings(record=True) as caught, teller.working(f"trying {k} components"):
-                    warnings.simplefilter("always")
+                with teller.working(f"trying {counted(k, 'component')}"):
                     model = HiddenTreeMixture(k, **settings).fit(forest)
             except (KeyboardInterrupt, ForestError):  # interrupted at once, or too large a table
                 if best is None:
@@ -63,11 +71,10 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
             tried[k] = model.aic(forest)
             worse += 1
             if best is None or tried[k] < tried[best.n_components]:
-                best, heard, worse = model, caught, 0
-            if worse == 2 or interrupts.count:
+                best, worse = model, 0
+            if worse == 2 or interrupts.heard:
                 break
-    for warning in heard:  # of the model that was kept; the others are nobody's concern
-        warnings.warn_explicit(warning.message, warning.category, warning.filename, warning.lineno)
     values = ", ".join(map(str, tried))
-    how = f"{best.n_components} components: the lowest AIC of {values}; --components sets the number."
-    return Fitted(best, how, interrupts.count > 0, tried)
+    how = f"{counted(best.n_components, 'component')}: the lowest AIC of {values}; --components sets the number."
+    how += _in_use(best, best.n_components)
+    return Fitted(best, how, interrupts.heard, tried)

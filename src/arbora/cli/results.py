@@ -5,7 +5,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from ..forest import Forest
-from ..report import render
+from ..report import Page, render
 from ..summary import Summary, summarise
 from . import files, show
 from .fitting import Fitted
@@ -39,7 +39,7 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     with teller.working("summing up"):
         columns = files.assignments(model, forest)
         summary = summarise(forest, columns["cluster"], model.predict_proba(forest))
-        lines = show.fit_told(model, fitted.how, fitted.interrupted)
+        told = show.fit_told(model, fitted.how), show.fit_warned(model, fitted.interrupted)
         facts = _facts(model, fitted, forest)
         if outputs.table is not None:
             files.write_table(outputs.table, columns)
@@ -50,11 +50,15 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
             if outputs.picture is not None and image is not None:
                 files.write_bytes(outputs.picture, image)
             if outputs.report is not None:
-                _write_report(outputs.report, summary, lines, {"command": command_line, **facts}, image)
+                trees = list(zip(columns["name"], columns["cluster"], columns["probability"], strict=True))
+                page = Page(summary, *told, trees, finite({"command": command_line, **facts}), image)
+                files.write_text(outputs.report, render(page))
+    for line in told[1]:
+        teller.warn(line)
     if as_json:
         print_json({**facts, "summary": summary.as_dict()})
     else:
-        show.show_summary(summary, lines)
+        show.show_summary(summary, *told)
     written = [str(path) for path in outputs if path is not None]
     if written:
         teller.say(f"wrote {', '.join(written)}")
@@ -89,11 +93,3 @@ def _draw(model: Any, forest: Forest, labels: Sequence[int], summary: Summary, t
     model.set_params(sparse_output=sparse_output)
     figure = plot.overview(codes, labels, model.history_, forest.target, summary.agreement)
     return plot.png_bytes(figure)
-
-
-def _write_report(
-    path: Path, summary: Summary, lines: Sequence[str], manifest: dict[str, Any], image: bytes | None
-) -> None:
-
-    title = f"{summary.n_trees:,} trees in {len(summary.clusters)} clusters"
-    files.write_text(path, render(summary, title=title, lines=lines, manifest=finite(manifest), picture=image))

@@ -8,41 +8,55 @@ import numpy as np
 from ..forest import Forest
 from ..report import LEGEND, shape_told, told
 from ..sharing import share
-from ..summary import Summary
+from ..summary import Summary, counted
 from .tell import printable, stdout_console
 
 Columns = Mapping[str, Sequence[Any]]
+MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
 
 
-def fit_told(model: Any, how: str, interrupted: bool) -> list[str]:
+def fit_told(model: Any, how: str) -> list[str]:
     """How the model came about, in sentences."""
-    ended = "interrupted" if interrupted else "converged" if model.converged_ else "not converged"
-    n = model.n_iter_
-    lines = [how, f"{n} iteration{'' if n == 1 else 's'} of EM, {ended}; objective {model.history_[-1]:.1f} nats."]
+    objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
+    return [how, f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]
+
+
+def fit_warned(model: Any, interrupted: bool) -> list[str]:
+    """What a fit left undone, in terms of the command line."""
+    lines = []
+    if interrupted:
+        lines.append(f"Interrupted: this is what {counted(model.n_iter_, 'iteration')} gave, not a finished fit.")
+    elif not model.converged_ and model.tol > 0:
+        lines.append(f"Not converged within {counted(model.n_iter_, 'iteration')}; raise --max-iter.")
     if model.n_unexplained_:
-        lines.append(f"{model.n_unexplained_} trees have probability zero under every component.")
+        trees = counted(model.n_unexplained_, "tree")
+        lines.append(f"{trees} cannot come from any component and did not count; use a --prior above 1.")
     return lines
 
 
-def show_summary(summary: Summary, lines: Sequence[str]) -> None:
+def show_summary(summary: Summary, lines: Sequence[str], warned: Sequence[str]) -> None:
     """Print what `summarise` found."""
     console = stdout_console()
-    n_clusters = len(summary.clusters)
+    trees, nodes, labels = summary.n_trees, summary.n_nodes, summary.n_labels
     console.print(
-        f"{summary.n_trees:,} trees, {summary.n_nodes:,} nodes, {summary.n_labels:,} labels: "
-        f"{n_clusters} cluster{'' if n_clusters == 1 else 's'}"
+        f"{counted(trees, 'tree')}, {counted(nodes, 'node')}, {counted(labels, 'label')}: "
+        f"{counted(len(summary.clusters), 'cluster')}"
     )
     for line in lines:
         console.print(printable(line))
+    for line in warned:
+        console.print(printable(line), style="bold red")
     for cluster in summary.clusters:
         known = "" if cluster.main_class is None else f", mostly {printable(cluster.main_class)}"
         console.print()
-        console.print(f"cluster {cluster.cluster}: {cluster.size} trees, {cluster.share:.0%}{known}", style="bold")
+        console.print(
+            f"cluster {cluster.cluster}: {counted(cluster.size, 'tree')}, {cluster.share:.0%}{known}", style="bold"
+        )
         rows = {
             "labels": ", ".join(map(told, cluster.labels)),
             "pairs": ", ".join(map(told, cluster.pairs)),
             "shape": shape_told(cluster),
-            "typical": ", ".join(cluster.typical),
+            "typical": ", ".join(map(summary.short, cluster.typical)),
         }
         grid = _grid()
         for what, value in rows.items():
@@ -51,6 +65,8 @@ def show_summary(summary: Summary, lines: Sequence[str]) -> None:
         console.print(grid)
     console.print()
     console.print(LEGEND)
+    if summary.folder:
+        console.print(f"Names of trees are below {printable(summary.folder)}")
     _show_agreement(summary, console)
     _show_uncertain(summary, console)
 
@@ -76,7 +92,11 @@ def _show_uncertain(summary: Summary, console: Any) -> None:
     table = _table("tree", "cluster", "probability", "or", "probability")
     for u in summary.uncertain:
         table.add_row(
-            printable(u.name), str(u.cluster), f"{u.probability:.3f}", str(u.other), f"{u.other_probability:.3f}"
+            printable(summary.short(u.name)),
+            str(u.cluster),
+            f"{u.probability:.3f}",
+            str(u.other),
+            f"{u.other_probability:.3f}",
         )
     console.print(table)
 
@@ -92,15 +112,17 @@ def show_assignments(facts: Mapping[str, Any]) -> None:
         console.print(line)
 
 
-def assignment_facts(columns: Columns) -> dict[str, Any]:
+def assignment_facts(columns: Columns, n_nodes: int) -> dict[str, Any]:
     """Sizes of the clusters, and trees and labels that the model does not know."""
     cluster, size = np.unique(np.asarray(columns["cluster"], np.int64), return_counts=True)
+    unseen = columns["nodes_with_unseen_label"]
     return {
         "n_trees": len(columns["name"]),
+        "n_nodes": n_nodes,
         "sizes": dict(zip(cluster.tolist(), size.tolist(), strict=True)),
         "n_unexplained": columns["explained"].count(False),
-        "n_unseen_labels": sum(columns["unseen_labels"]),
-        "n_trees_with_unseen_labels": sum(1 for n in columns["unseen_labels"] if n),
+        "n_nodes_with_unseen_label": sum(unseen),
+        "n_trees_with_unseen_label": sum(1 for n in unseen if n),
     }
 
 
@@ -108,11 +130,23 @@ def assignment_lines(facts: Mapping[str, Any]) -> list[str]:
     """What deserves a remark: trees that no component explains, labels never seen."""
     lines = []
     if facts["n_unexplained"]:
-        lines.append(f"{facts['n_unexplained']} trees cannot come from any component; their cluster means nothing")
-    if facts["n_unseen_labels"]:
-        n, trees = facts["n_unseen_labels"], facts["n_trees_with_unseen_labels"]
-        lines.append(f"{n} labels in {trees} trees were never seen in training; they are summed out")
+        lines.append(f"{counted(facts['n_unexplained'], 'tree')} cannot come from any component; disregard the cluster")
+    if facts["n_nodes_with_unseen_label"]:
+        nodes = counted(facts["n_nodes_with_unseen_label"], "node")
+        trees = counted(facts["n_trees_with_unseen_label"], "tree")
+        lines.append(f"{nodes} in {trees} have labels never seen in training; these labels are summed out")
     return lines
+
+
+def assignment_warning(facts: Mapping[str, Any]) -> str | None:
+    """What must not be overlooked: data that do not look like those of the training."""
+    share = facts["n_nodes_with_unseen_label"] / max(facts["n_nodes"], 1)
+    if share <= MOST_UNSEEN:
+        return None
+    return (
+        f"{share:.0%} of the nodes have labels never seen in training; these trees do not look like the training data, "
+        "so do not rely on the clusters (are they read in the same way?)"
+    )
 
 
 # ---- forests --------------------------------------------------------------------------------------------------------
@@ -159,6 +193,21 @@ def show_forest(facts: Mapping[str, Any]) -> None:
     for what, value in rows.items():
         grid.add_row(what, printable(value))
     console.print(grid)
+
+
+def show_formats(facts: Mapping[str, Any]) -> None:
+    """Print every format with its suffixes, what it makes of a file, and the options for --read."""
+    console = stdout_console()
+    for format, about in facts.items():
+        console.print(f"{format}  ({', '.join(about['suffixes'])})", style="bold")
+        console.print(f"  {about['makes']}")
+        grid = _grid()
+        for name, option in about["options"].items():
+            grid.add_row(f"  {name}=", f"{option['meaning']}: {option['values']} [default: {option['default']}]")
+        if about["options"]:
+            console.print(grid)
+        console.print()
+    console.print("Each suffix may be followed by .gz, except those of forest and parquet.")
 
 
 def _grid() -> Any:

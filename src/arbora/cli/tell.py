@@ -6,12 +6,13 @@ import json
 import logging
 import math
 import os
+import re
 import signal
 import sys
 import threading
 import warnings
 from collections.abc import Callable, Iterator
-from typing import Any, ParamSpec
+from typing import IO, Any, ParamSpec, cast
 
 import typer
 
@@ -19,6 +20,14 @@ P = ParamSpec("P")
 
 BAD_INPUT, INTERRUPTED = 1, 130
 _WIDTH_OF_A_PIPE = 120
+# Advice of the library, in the terms of its functions, and what one types here.
+_TYPED = (
+    ("read HTML with read_html", "read HTML by --format html"),
+    ("name the files instead", "arbora formats lists the suffixes"),
+    ("raise max_depth", "raise it by --read max_depth=N"),
+    ("raise max_bytes", "raise it by --read max_bytes=N"),
+    ("set n_slots (say 64)", "set --n-slots (say 64)"),
+)
 
 
 def printable(text: object) -> str:
@@ -34,9 +43,10 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         from ..errors import ArboraError
 
         try:
-            function(*args, **kwargs)
+            with Interrupts():
+                function(*args, **kwargs)
         except ArboraError as error:
-            raise fail(error, BAD_INPUT) from None
+            raise fail(as_typed(str(error)), BAD_INPUT) from None
         except KeyboardInterrupt:
             raise fail("interrupted; nothing was written", INTERRUPTED) from None
         except BrokenPipeError:
@@ -55,17 +65,37 @@ def fail(reason: object, code: int) -> typer.Exit:
     return typer.Exit(code)
 
 
+def as_typed(message: str) -> str:
+    """The message with its advice, which comes last, in terms of the command line."""
+    said, semicolon, advice = message.rpartition("; ")
+    for ours, typed in _TYPED:
+        advice = advice.replace(ours, typed)
+    return said + semicolon + advice
+
+
 def usage(option: str, reason: str) -> typer.BadParameter:
     """The exception for options that do not make sense; typer prints it and exits with 2."""
     return typer.BadParameter(printable(reason), param_hint=option)
 
 
 def stdout_console() -> Any:
-    """A rich console that takes every text literally; wide, and without colours, when piped."""
+    """A rich console that takes every text literally; wide, without colours or blanks at line ends, when piped."""
     from rich.console import Console
 
-    width = None if sys.stdout.isatty() or "COLUMNS" in os.environ else _WIDTH_OF_A_PIPE
-    return Console(width=width, markup=False, emoji=False, highlight=False)
+    if sys.stdout.isatty():
+        return Console(markup=False, emoji=False, highlight=False)
+    width = None if "COLUMNS" in os.environ else _WIDTH_OF_A_PIPE
+    return Console(file=cast(IO[str], _Trimmed()), width=width, markup=False, emoji=False, highlight=False)
+
+
+class _Trimmed:
+    """Stdout without the blanks that tables have at the ends of lines."""
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(sys.stdout, name)
+
+    def write(self, text: str) -> int:
+        return sys.stdout.write(re.sub(r" +$", "", text, flags=re.MULTILINE))
 
 
 def print_json(value: Any) -> None:
@@ -99,6 +129,10 @@ class Teller(logging.Handler):
         if not self.quiet:
             _line(printable(message))
 
+    def warn(self, message: str) -> None:
+        """A line that --quiet does not drop."""
+        _line(f"arbora: warning: {printable(message)}")
+
     @contextlib.contextmanager
     def working(self, doing: str) -> Iterator[None]:
         """Show what is going on until the block ends, on a terminal only."""
@@ -122,8 +156,12 @@ class Teller(logging.Handler):
             self.status.update(f"{self.doing}, {record.getMessage()}")
 
     def _warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-        if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning)):
-            _line(f"arbora: warning: {printable(message)}")
+        from ..errors import NotConvergedWarning, UnexplainedTreesWarning
+
+        # What a fit left undone is told with its result, in terms of the command line.
+        told = (NotConvergedWarning, UnexplainedTreesWarning)
+        if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning, *told)):
+            self.warn(as_typed(str(message)))
 
     def _on_compile(self, dispatcher: Any) -> None:
         """Say, once, why the first run takes longer."""
@@ -132,7 +170,9 @@ class Teller(logging.Handler):
         ours = dispatcher is not None and dispatcher.py_func.__module__.startswith("arbora.")
         if ours and not self.compiling:
             self.compiling = True
-            self.say("compiling, once; later runs start at once" if _CACHE else "compiling; the cache is off")
+            self.say(
+                "compiling what this needs, once on this machine" if _CACHE else "compiling; ARBORA_NO_CACHE is set"
+            )
 
     @contextlib.contextmanager
     def listening(self) -> Iterator["Teller"]:
@@ -165,10 +205,15 @@ class Teller(logging.Handler):
 
 
 class Interrupts:
-    """Counts Ctrl-C while a block lasts; the interrupt itself is raised as ever."""
+    """Notes Ctrl-C while a block lasts and raises it, but not inside numba.
+
+    Numba loads kernels through callbacks from C, where an exception is printed and lost: the interrupt comes again a
+    little later, until they are through.
+    """
 
     def __init__(self) -> None:
-        self.count = 0
+        self.heard = False
+        self._later: threading.Timer | None = None
 
     def __enter__(self) -> "Interrupts":
         self._old: Any = None
@@ -177,12 +222,31 @@ class Interrupts:
         return self
 
     def _note(self, number: int, frame: Any) -> None:
-        self.count += 1
-        raise KeyboardInterrupt
+        self.heard = True
+        self._cancel()
+        if not _inside_numba(frame):
+            raise KeyboardInterrupt
+        self._later = threading.Timer(0.05, signal.raise_signal, (signal.SIGINT,))
+        self._later.daemon = True
+        self._later.start()
+
+    def _cancel(self) -> None:
+        if self._later is not None:
+            self._later.cancel()
+            self._later = None
 
     def __exit__(self, *_: object) -> None:
+        self._cancel()
         if self._old is not None:
             signal.signal(signal.SIGINT, self._old)
+
+
+def _inside_numba(frame: Any) -> bool:
+    while frame is not None:
+        if str(frame.f_globals.get("__name__")).partition(".")[0] in ("numba", "llvmlite"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def _line(text: str) -> None:

@@ -3,7 +3,7 @@
 import inspect
 import os
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 from ..errors import ReadError
 from ..forest import Forest
@@ -17,19 +17,31 @@ def _load(source: Source, **options: Any) -> Forest:
     return parts[0] if len(parts) == 1 else Forest.concat(parts)
 
 
-FORMATS: dict[str, tuple[Callable[..., Forest], tuple[str, ...]]] = {
-    "xml": (xml.read_xml, xml.SUFFIXES),
-    "html": (html.read_html, html.SUFFIXES),
-    "json": (json.read_json, json.SUFFIXES),
-    "jsonl": (json.read_jsonl, json.LINES_SUFFIXES),
-    "elastic": (elastic.read_elastic, elastic.SUFFIXES),  # before newick, for .elastic.tree also ends in .tree
-    "newick": (newick.read_newick, newick.SUFFIXES),
-    "brackets": (brackets.read_brackets, brackets.SUFFIXES),
-    "conllu": (conllu.read_conllu, conllu.SUFFIXES),
-    "python": (syntax.read_python, syntax.SUFFIXES),
-    "forest": (_load, (".forest",)),
-    "parquet": (_load, (".parquet",)),
+class Format(NamedTuple):
+    """A reader, and the endings of file names that call for it."""
+
+    reader: Callable[..., Forest]
+    suffixes: tuple[str, ...]
+
+
+FORMATS: dict[str, Format] = {
+    "xml": Format(xml.read_xml, xml.SUFFIXES),
+    "html": Format(html.read_html, html.SUFFIXES),
+    "json": Format(json.read_json, json.SUFFIXES),
+    "jsonl": Format(json.read_jsonl, json.LINES_SUFFIXES),
+    "elastic": Format(elastic.read_elastic, elastic.SUFFIXES),  # before newick, for .elastic.tree also ends in .tree
+    "newick": Format(newick.read_newick, newick.SUFFIXES),
+    "brackets": Format(brackets.read_brackets, brackets.SUFFIXES),
+    "conllu": Format(conllu.read_conllu, conllu.SUFFIXES),
+    "python": Format(syntax.read_python, syntax.SUFFIXES),
+    "forest": Format(_load, (".forest",)),
+    "parquet": Format(_load, (".parquet",)),
 }
+
+
+def signature_of(reader: Callable[..., Forest]) -> Callable[..., Forest]:
+    """The function whose signature names the options of a reader."""
+    return store.load_forest if reader is _load else reader
 
 
 def read(source: Source, format: str | None = None, **options: Any) -> Forest:
@@ -41,25 +53,30 @@ def read(source: Source, format: str | None = None, **options: Any) -> Forest:
     if format is None:
         every = [suffix for _, suffixes in FORMATS.values() for suffix in suffixes]
         files = find_files(source, every)
-        formats = {_format_of(path) for path in files}
+        formats = {_known_format(path) for path in files}
         if len(formats) > 1:
             found = ", ".join(sorted(formats))
             raise ReadError(f"{source}: it holds files of several formats ({found}); choose one by format=")
         format = formats.pop()
     elif format not in FORMATS:
         raise ReadError(f"format={format!r}; wanted one of {', '.join(FORMATS)}")
-    reader = FORMATS[format][0]
-    known = inspect.signature(store.load_forest if reader is _load else reader).parameters
+    reader = FORMATS[format].reader
+    known = inspect.signature(signature_of(reader)).parameters
     for option in options:
         if option not in known or option == "path":
             raise ReadError(f"{option}={options[option]!r}: the reader of {format} has no such option")
     return reader(files, **options)
 
 
-def _format_of(path: str) -> str:
+def format_of(path: str) -> str | None:
+    """The format that the name of a file tells, if it does."""
     name = plain_name(path)
-    for format, (_, suffixes) in FORMATS.items():
-        if name.endswith(suffixes):
-            return format
-    known = ", ".join(FORMATS)
-    raise ReadError(f"{os.fspath(path)}: the format cannot be told from the name; choose one by format= ({known})")
+    return next((format for format, (_, suffixes) in FORMATS.items() if name.endswith(suffixes)), None)
+
+
+def _known_format(path: str) -> str:
+    format = format_of(path)
+    if format is None:
+        known = ", ".join(FORMATS)
+        raise ReadError(f"{os.fspath(path)}: the format cannot be told from the name; choose one by format= ({known})")
+    return format

@@ -10,6 +10,10 @@ from .sources import Policy, Source, read_bytes, read_files
 from .xml import DEEPEST_LXML, MAX_BYTES, MAX_DEPTH, Markup, add_elements, check_depth, check_markup
 
 SUFFIXES = (".html", ".htm", ".xhtml")
+# Control characters that no text has; more than this share of them makes a file binary. Real pages have a stray few.
+_CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
+_MOST_CONTROL = 0.02
+_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # byte order marks of UTF-16 and UTF-32, which have NULs
 
 
 def read_html(
@@ -35,6 +39,7 @@ def read_html(
 
     def read_file(path: str, columns: Columns) -> None:
         data = read_bytes(path, max_bytes)
+        _refuse_binary(data)
         try:
             root = etree.fromstring(data, parser) if data.strip() else None
         except (etree.LxmlError, AssertionError) as error:
@@ -46,6 +51,14 @@ def read_html(
         add_elements(root, markup, columns)
 
     return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+
+
+def _refuse_binary(data: bytes) -> None:
+    """Refuse what is no text at all; the parser would find a page in anything."""
+    n_control = len(data) - len(data.translate(None, _CONTROL))
+    if n_control > max(_MOST_CONTROL * len(data), 2) and not data.startswith(_WIDE):
+        share = n_control / len(data)
+        raise Fault(f"{share:.0%} of its bytes are control characters, wanted text; it is not HTML, leave the file out")
 
 
 def _check_limits(parser: etree.HTMLParser, max_depth: int) -> None:

@@ -14,6 +14,7 @@ from ..errors import ReadError, SkippedFilesWarning
 from ..forest import Forest
 from ..progress import Progress
 from .columns import Columns, Fault
+from .own import is_result
 
 logger = logging.getLogger(__name__)
 
@@ -37,7 +38,7 @@ def find_files(source: Source, suffixes: Sequence[str]) -> list[str]:
     """The files a source names: a path, a glob (``**`` for any folders), a directory, or a list of these.
 
     What a glob or a directory holds comes sorted; a list keeps its order.  A directory gives the files below it whose
-    names end in one of the suffixes, with or without ``.gz``.
+    names end in one of the suffixes, with or without ``.gz``, except pages and tables that Arbora wrote.
     """
     if isinstance(source, (str, os.PathLike)):
         return _expand(os.fspath(source), suffixes)
@@ -57,11 +58,10 @@ def _expand(path: str, suffixes: Sequence[str]) -> list[str]:
     except (OSError, ValueError):
         return _expand_glob(path)
     if stat.S_ISDIR(mode):
-        found = sorted(_files_below(path, tuple(suffixes)))
+        found = _without_results(path, sorted(_files_below(path, tuple(suffixes))))
         if not found:
-            raise ReadError(
-                f"{path}: no file in this directory ends in {' or '.join(suffixes)}; name the files instead"
-            )
+            ending = "has a known suffix" if len(suffixes) > 5 else f"ends in {' or '.join(suffixes)}"
+            raise ReadError(f"{path}: no file in this directory {ending}; name the files instead")
         return found
     return [path]
 
@@ -80,6 +80,16 @@ def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
         for name in names:
             if plain_name(name).endswith(suffixes):
                 yield os.path.join(where, name)
+
+
+def _without_results(folder: str, found: list[str]) -> list[str]:
+    """The files that Arbora did not write itself as a page or table; says how many it did."""
+    results = [path for path in found if is_result(path)]
+    if results:
+        what = "a result" if len(results) == 1 else f"{len(results)} results"
+        logger.warning("%s: left out %s that Arbora wrote, such as %s", folder, what, results[0])
+    ours = set(results)
+    return [path for path in found if path not in ours]
 
 
 def plain_name(path: str) -> str:

@@ -104,7 +104,7 @@ def read_xml(
 def check_markup(markup: Markup) -> Markup:
     """The same options, once they are known to make sense."""
     if markup.text not in (None, "kind"):
-        raise ReadError(f'text={markup.text!r}; wanted None or "kind"')
+        raise ReadError(f'text={markup.text!r}; wanted "kind" or, for no text, None')
     if markup.max_depth < 1 or markup.max_bytes < 1:
         raise ReadError(f"max_depth={markup.max_depth}, max_bytes={markup.max_bytes}; wanted 1 or more")
     return markup

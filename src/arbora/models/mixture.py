@@ -69,7 +69,6 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         "n_iter_",
         "converged_",
         "n_unexplained_",
-        "n_used_parameters_",
         "counts_",
         "seen_weight_",
         "n_batches_",
@@ -81,7 +80,6 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     counts_: dict[str, Floats]
     seen_weight_: float
     n_batches_: int
-    n_used_parameters_: int | None
 
     def __init__(
         self,
@@ -248,10 +246,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
             first = np.full(n, batch.n_trees)
             np.minimum.at(first, label, np.arange(batch.n_trees))
             order = np.lexsort((first, -params.weight))
-        own, _ = batch.expected_counts(params)
-        n_alive = int((own.weight > 0.5).sum())
-        self.n_used_parameters_ = tm.n_used_parameters(batch.spec, own.tree) + max(n_alive - 1, 0)
-        kept = counts or own
+        kept = counts or batch.expected_counts(params)[0]
         self.counts_ = {"weight": kept.weight[order], **{k: x[..., order] for k, x in kept.tree._asdict().items()}}
         self.seen_weight_ = batch.total_weight
         self.spec_, self.n_slots_, self.vocabulary_ = batch.spec, batch.spec.n_slots, forest.vocabulary
@@ -363,7 +358,6 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
             )
         )
         model.history_, model.n_iter_, model.converged_, model.n_unexplained_ = [], 0, True, 0
-        model.n_used_parameters_ = None
         return model
 
     @classmethod
@@ -439,19 +433,14 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         return sampling.draw_rows(resolve_seed(random_state), self.predict_proba(X))
 
     def n_parameters(self) -> int:
-        """Free parameters that the training trees speak about; all of them, if there were no training trees."""
+        """Free parameters of the fitted model, used or not."""
         check_is_fitted(self, "weight_")
-        if self.n_used_parameters_ is not None:
-            return int(self.n_used_parameters_)
         return len(self.weight_) * tm.n_free_parameters(self.spec_) + len(self.weight_) - 1
 
     def bic(self, X: Any) -> float:
-        """Bayesian information criterion on these trees, lower is better; the sample is their nodes.
-
-        See `n_parameters` for the parameters that count.
-        """
+        """Bayesian information criterion on these trees, lower is better."""
         forest = self._check_forest(X)
-        return float(-2.0 * self.score_samples(forest).sum() + self.n_parameters() * np.log(forest.n_nodes))
+        return float(-2.0 * self.score_samples(forest).sum() + self.n_parameters() * np.log(forest.n_trees))
 
     def aic(self, X: Any) -> float:
         """Akaike information criterion on these trees, lower is better."""

@@ -425,20 +425,6 @@ def log_prior_density(spec: Spec, params: Params, priors: Priors) -> Floats:
     return total - len(params.branching) * betaln(priors.branching, priors.branching)
 
 
-def n_used_parameters(spec: Spec, counts: Counts) -> int:
-    """Free parameters of all components that at least half an expected event speaks about.
-
-    Estimates on the boundary, such as the probability of a label that a component never produces, do not count, as is
-    usual for latent classes: tables over all slots and labels would drown the data otherwise.
-    """
-    used = 0
-    for name in ("leaf", "emission", "switch", "transition"):
-        seen = (getattr(counts, name) > 0.5).sum(axis=getattr(SUM_AXIS, name))
-        used += int(np.maximum(seen - 1, 0).sum())
-    hits = counts.branching[0] if spec.structure else np.zeros(0)
-    return used + int((hits > 0.5).sum())
-
-
 def n_free_parameters(spec: Spec) -> int:
     """Free parameters of one component."""
     shapes: Any = param_shapes(spec, 1)

@@ -1,0 +1,214 @@
+"""What a command reads: the files, their format, options of the reader, and known classes of the trees."""
+
+import csv
+import os
+import re
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from ..errors import ReadError
+from ..forest import Forest
+from ..io.choose import FORMATS, format_of, read
+from ..io.options import MAKES, OPTIONS, Option, default_of, default_told, parse_option, wanted
+from ..io.sources import find_files
+from ..io.store import SUFFIXES as STORED
+from ..summary import counted, tree_names
+from .tell import Teller, usage
+
+LINE_FORMATS = ("jsonl", "elastic")  # bad lines are left out one by one
+
+
+class Inputs(NamedTuple):
+    """Files of one format, and the options of its reader as they were typed."""
+
+    files: list[str]
+    format: str
+    options: dict[str, str]
+
+    def remembered(self) -> dict[str, Any]:
+        """What a model keeps of this: all that says what becomes a tree, so neither limits nor choices of trees."""
+        kept = {option.name for option in OPTIONS[self.format] if option.of_trees}
+        return {"format": self.format, "options": {k: v for k, v in self.options.items() if k in kept}}
+
+
+def find(
+    paths: Sequence[Path], format: str | None, options: Sequence[str] | None, otherwise: str | None = None
+) -> Inputs:
+    """The files that paths, globs and directories name; all of one format.
+
+    Where names tell no format, or several, it is `otherwise`.
+    """
+    files = _files(paths, format)
+    if format is None:
+        found = Counter(map(format_of, files))
+        if otherwise is not None and (None in found or (len(found) > 1 and otherwise in found)):
+            return find(paths, otherwise, options)
+        if len(found) > 1:
+            raise _several_formats(paths, found)
+        (format,) = found
+        if format is None:
+            known = ", ".join(FORMATS)
+            raise ReadError(f"{files[0]}: the format cannot be told from the name; choose one by --format ({known})")
+    return Inputs(files, format, _options(format, options))
+
+
+def find_like_training(
+    model: Any, paths: Sequence[Path], format: str | None, options: Sequence[str] | None, teller: Teller
+) -> Inputs:
+    """As `find`; what is not said is as the trees of the model were read, and what differs is told."""
+    trained = _trained(model)
+    if trained is None:
+        return find(paths, format, options)
+    inputs = find(paths, format, options, trained["format"])
+    if inputs.format != trained["format"]:
+        teller.say(f"the model was trained on {trained['format']}, these trees are read from {inputs.format}")
+        return inputs
+    for option in OPTIONS[inputs.format]:
+        now, before = (_meant(inputs.format, option, given) for given in (inputs.options, trained["options"]))
+        if option.of_trees and option.name in inputs.options and now != before:
+            now, before = (_told(inputs.format, option, given) for given in (inputs.options, trained["options"]))
+            teller.warn(f"the model was trained with {before}, these trees are read with {now}")
+    taken = {key: value for key, value in trained["options"].items() if key not in inputs.options}
+    if taken:
+        told = ", ".join(f"{key}={value}" for key, value in taken.items())
+        teller.say(f"reading {inputs.format} with {told}, as in training; --read changes it")
+    return inputs._replace(options={**taken, **inputs.options})
+
+
+def _meant(format: str, option: Option, options: Mapping[str, str]) -> Any:
+    typed = options.get(option.name)
+    return default_of(format, option) if typed is None else parse_option(format, option.name, typed)
+
+
+def _told(format: str, option: Option, options: Mapping[str, str]) -> str:
+    typed = options.get(option.name) or default_told(format, option)
+    return f"{option.name} {typed}" if typed == "left out" else f"{option.name}={typed}"
+
+
+def _trained(model: Any) -> dict[str, Any] | None:
+    """How a model, perhaps from a stranger, says that its trees were read, if that makes sense to us."""
+    try:
+        reading = model.provenance_["reading"]
+        known = {option.name for option in OPTIONS[reading["format"]] if option.of_trees}
+        for key, value in reading["options"].items():
+            parse_option(reading["format"], key, value)
+    except (TypeError, KeyError, ValueError, AttributeError):
+        return None
+    return reading if known.issuperset(reading["options"]) else None
+
+
+def read_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool) -> Forest:
+    """Read the files, with the known classes that --classes names."""
+    given = {key: parse_option(inputs.format, key, text) for key, text in inputs.options.items()}
+    if f".{inputs.format}" not in STORED:
+        given |= {"on_error": "skip"} if skip_bad else {}
+        given |= {"progress": False} if quiet else {}
+    elif skip_bad:
+        raise usage("--skip-bad", f"a {inputs.format} file is read whole or not at all; leave this out")
+    try:
+        forest = read(inputs.files, inputs.format, **given)
+    except ReadError as error:
+        several = len(inputs.files) > 1 or inputs.format in LINE_FORMATS
+        if skip_bad or not several or not str(error).startswith(tuple(inputs.files)):
+            raise
+        raise ReadError(f"{error}, or leave bad files out by --skip-bad") from None
+    if not forest.n_trees:
+        raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
+    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes))
+
+
+def formats_facts() -> dict[str, Any]:
+    """Every format: what it makes of a file, its suffixes, and the options of its reader."""
+    return {
+        format: {
+            "makes": MAKES[format],
+            "suffixes": list(FORMATS[format].suffixes),
+            "options": {
+                option.name: {
+                    "values": wanted(format, option),
+                    "default": default_told(format, option),
+                    "meaning": option.meaning,
+                }
+                for option in options
+            },
+        }
+        for format, options in OPTIONS.items()
+    }
+
+
+# ---- files and options ----------------------------------------------------------------------------------------------
+
+
+def _files(paths: Sequence[Path], format: str | None) -> list[str]:
+    chosen = FORMATS.values() if format is None else [FORMATS[format]]
+    files = find_files(list(paths), [suffix for _, suffixes in chosen for suffix in suffixes])
+    for path in files:
+        if path.lower().endswith(".arbora"):
+            raise ReadError(f"{path}: this is a model, wanted trees; arbora predict MODEL PATH assigns trees by it")
+    return files
+
+
+def _several_formats(paths: Sequence[Path], found: Counter[str | None]) -> ReadError:
+    named = f"{paths[0]}{' ...' if len(paths) > 1 else ''}"
+    counts = ", ".join(sorted(f"{n} {format or 'unknown'}" for format, n in found.items()))
+    advice = "name files of one format"
+    if any(path.is_dir() for path in paths):
+        advice = "--format FORMAT reads those of one and leaves out the others of a folder"
+    return ReadError(f"{named}: files of several formats ({counts}); {advice}")
+
+
+def _options(format: str, options: Sequence[str] | None) -> dict[str, str]:
+    """KEY=VALUE as typed, once the reader is known to take it."""
+    given: dict[str, str] = {}
+    for typed in options or ():
+        key, equals, value = typed.partition("=")
+        if not equals:
+            raise usage("--read", f"{typed!r}: wanted KEY=VALUE, as in text=kind; arbora formats lists what there is")
+        try:
+            parse_option(format, key, value)
+        except ValueError as error:
+            raise usage("--read", str(error)) from None
+        given[key] = value
+    return given
+
+
+# ---- classes --------------------------------------------------------------------------------------------------------
+
+
+def _classes(forest: Forest, files: Sequence[str], classes: str) -> list[str]:
+    """Known class of each tree: the folder of its file, or what a table says."""
+    names = tree_names(forest)
+    if classes == "folder":
+        known = {path: os.path.basename(os.path.dirname(os.path.abspath(path))) for path in files}
+        advice = "it has a name of its own, so that its folder is not known; give --classes FILE.csv"
+    elif classes.lower().endswith(".csv"):
+        known = _class_table(classes)
+        advice = f"{classes} has no row of this name; give one to every tree"
+    else:
+        raise usage("--classes", f"{classes!r}; wanted folder, or FILE.csv with the columns name and class")
+    found = [next((known[key] for key in _keys(name) if key in known), None) for name in names]
+    lost = [name for name, label in zip(names, found, strict=True) if label is None]
+    if lost:
+        more = f" and {counted(len(lost) - 1, 'other')}" if len(lost) > 1 else ""
+        raise ReadError(f"--classes {classes}: no class for the tree {lost[0]}{more}; {advice}")
+    return [str(label) for label in found]
+
+
+def _keys(name: str) -> tuple[str, ...]:
+    """What a tree may be called: its name, its file (a name is file#2 or file:2 where there are several), or the last
+    part of these."""
+    file = re.sub(r"[#:]\d+$", "", name)
+    return name, file, os.path.basename(name), os.path.basename(file)
+
+
+def _class_table(path: str) -> dict[str, str]:
+    try:
+        with open(path, newline="", encoding="utf-8-sig") as file:
+            rows = csv.DictReader(file)
+            if not {"name", "class"} <= set(rows.fieldnames or ()):
+                raise ReadError(f"{path}: the first row must name the columns name and class; add it")
+            return {row["name"]: row["class"] for row in rows if row["class"] is not None}
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ReadError(f"{path}: not a table in UTF-8 ({error}); mend the file") from None
