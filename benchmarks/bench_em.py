@@ -145,8 +145,8 @@ def threads(quick):
     same = all(np.array_equal(a, b) for a, b in zip(results[1].tree, results[2].tree, strict=True))
     assert same, "threads changed the result"
     print(
-        f"threads: {forest.n_nodes} nodes in {len(shards)} shards, 8 components, 4 states: {best[1]:.2f} s an iteration "
-        f"with one, {best[2]:.2f} s with two"
+        f"threads: {forest.n_nodes} nodes in {len(shards)} shards, 8 components, 4 states: "
+        f"{best[1]:.2f} s an iteration with one, {best[2]:.2f} s with two"
     )
     judge("one thread / two threads", best[1] / best[2], 1.6)
 
