@@ -75,7 +75,11 @@ def test_a_file_that_cannot_be_opened(tmp_path, monkeypatch):
         read_xml(path)
 
 
-@pytest.mark.parametrize("data", [b"not gzip at all", gzip.compress(b"<a/>" * 999)[:-12], gzip.compress(b"<a/>")[:5]])
+@pytest.mark.parametrize(
+    "data",
+    [b"not gzip at all", gzip.compress(b"<a/>" * 999)[:-12], gzip.compress(b"<a/>")[:5]],
+    ids=["no gzip", "cut short", "header only"],
+)
 def test_damaged_gzip(tmp_path, data):
     with pytest.raises(ReadError, match=r"a\.xml\.gz: the gzip data is damaged or cut short"):
         read_xml(put(tmp_path / "a.xml.gz", data))
