@@ -18,6 +18,7 @@ Floats = NDArray[np.float64]
 
 # Trees that the start looks at; a random choice where there are more, so that its cost and memory are bounded.
 MAX_START_TREES = 20_000
+RATE_CHUNK = 10_000
 
 
 def m_step(spec: tm.Spec, counts: MixtureCounts, params: MixtureParams, priors: tm.Priors) -> MixtureParams:
@@ -31,9 +32,22 @@ def random_start(
     rng: np.random.Generator, forest: Forest, weight: Floats | None, spec: tm.Spec, n_components: int
 ) -> MixtureParams:
     """Flat Dirichlet draws and even mixing weights."""
-    by_node = np.ones(forest.n_nodes) if weight is None else np.repeat(weight, forest.sizes)
-    tree = tm.draw_start(rng, spec, n_components, forest.slot, by_node)
+    tree = tm.draw_start(rng, spec, n_components, slot_rates(forest, weight, spec.n_slots))
     return MixtureParams(np.full(n_components, 1.0 / n_components), tree)
+
+
+def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
+    """Share of the nodes in each slot, a chunk of trees at a time, because the columns may be most of the memory."""
+    hits, total = np.zeros(n_slots), 0.0
+    for lo in range(0, forest.n_trees, RATE_CHUNK):
+        hi = min(lo + RATE_CHUNK, forest.n_trees)
+        slot = forest.slot[forest.tree_start[lo] : forest.tree_start[hi]]
+        by_node = np.ones(len(slot)) if weight is None else np.repeat(weight[lo:hi], forest.sizes[lo:hi])
+        child = slot >= 0
+        hits += np.bincount(np.minimum(slot[child], n_slots - 1), by_node[child], minlength=n_slots)
+        total += by_node.sum()
+    # Slots pooled into one may hold more children than there are nodes.
+    return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
 
 
 def clustered_start(

@@ -139,22 +139,14 @@ def uniform_params(spec: Spec) -> Params:
     return Params(**values, branching=np.full(shapes.branching, 0.5))
 
 
-def draw_start(
-    rng: np.random.Generator, spec: Spec, n_components: int, slot: NDArray[np.int32], weight: Floats
-) -> Params:
+def draw_start(rng: np.random.Generator, spec: Spec, n_components: int, rate: Floats) -> Params:
     """Flat draws to start EM from, except for the branching, which starts at the overall rate of each slot.
-
-    `slot` and `weight` are those of all nodes.
 
     A random branching would say more about a tree than all its labels, and send every tree to one component.
     """
     params = draw_params(rng, spec, n_components)
     if spec.structure is None:
         return params
-    child = slot >= 0
-    pooled = np.minimum(slot[child], spec.n_slots - 1)
-    rate = (np.bincount(pooled, weight[child], minlength=spec.n_slots) + 0.5) / (weight.sum() + 1.0)
-    rate = np.minimum(rate, 0.9)  # slots pooled into one may hold more children than there are nodes
     return params._replace(branching=np.repeat(rate[:, None], n_components, axis=1))
 
 
