@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 from arbora import Forest
+from arbora.models import nodes
 from arbora.models import tree_model as tm
 from arbora.models.batch import Batch, MixtureParams
 from arbora.sharing import share
@@ -71,12 +72,13 @@ def same(actual, expected, tolerance=1e-10):
 @pytest.mark.parametrize("n_slots", [3, 2])  # with two, the trees' third slot is pooled into the second
 def test_likelihood_posteriors_and_pairs_equal_full_enumeration(absent, structure, n_slots):
     rng = np.random.default_rng(7)
-    forest = random_forest(rng, n_trees=30, max_nodes=8)
+    forest = random_forest(rng, n_trees=110, max_nodes=8)
     spec = tm.Spec(n_slots, n_labels=3, n_states=2, absent=absent, structure=structure, pooled=n_slots < 3)
     params = draw(rng, spec)
     batch = Batch(spec, share(forest.arrays, n_slots), None, 1)
     log_prob = batch.log_likelihood(params)
     root = batch.root_posterior(params)
+    by_node = nodes.posterior(spec, params, forest, np.ones((forest.n_trees, 2)))
     for t in range(forest.n_trees):
         one = np.ones((1, 2))
         counts = counts_of(spec, params, forest[[t]], one)
@@ -87,6 +89,7 @@ def test_likelihood_posteriors_and_pairs_equal_full_enumeration(absent, structur
                 assert (counts.emission[..., k] == 0).all()
                 continue
             same(root[t, :, k], exact.node[-1])
+            same(by_node[forest.tree_start[t] : forest.tree_start[t + 1], k], exact.node)
             same(counts.leaf[..., k], exact.leaf)
             same(counts.emission[..., k], exact.emission.T)
             same(counts.transition[..., k], exact.transition)
