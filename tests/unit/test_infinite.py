@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.exceptions import NotFittedError
 
 import arbora as ab
 from arbora.datasets import make_asymmetric_trees
@@ -200,6 +201,24 @@ def test_chains_that_disagree_are_reported(asymmetric):
     model = ab.InfiniteHiddenTreeMixture(2, update="gibbs", n_chains=3, n_iter=10, n_start=1, random_state=1)
     with pytest.warns(ChainsDisagreeWarning, match="chains disagree"):
         model.fit(asymmetric)
+
+
+def test_not_fitted_is_said(asymmetric):
+    model = ab.InfiniteHiddenTreeMixture(2)
+    for method in ("predict", "predict_proba", "score", "score_samples", "transform", "resample_labels"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)(asymmetric)
+    for method in ("draws", "co_clustering", "point_estimate", "n_components_posterior", "chain_report", "sample"):
+        with pytest.raises(NotFittedError):
+            getattr(model, method)()
+
+
+@pytest.mark.parametrize("update", ["em", "gibbs"])
+def test_odd_forests_are_fitted(update):
+    for trees in ([(None, [None]), None] * 3, [("a", ["b"])], ["a", "b", "a"]):
+        model = ab.InfiniteHiddenTreeMixture(2, update=update, n_iter=4, random_state=0).fit(trees)
+        assert np.isfinite(model.trace_.info["log_joint"]).all()
+        assert len(model.predict(trees)) == len(trees)
 
 
 def test_bad_settings_are_named(asymmetric):

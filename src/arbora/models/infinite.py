@@ -264,6 +264,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
 
     def chain_report(self) -> Any:
         """Whether the chains agree, in words and figures."""
+        check_is_fitted(self, "trace_")
         sweeps = self.trace_.draw_sweep
         return diagnostics.check_chains(self.draws(), log_joint=self.trace_.info["log_joint"][:, sweeps])
 
@@ -331,8 +332,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
 
     def score_samples(self, X: Any) -> Floats:
         """Log predictive probability of each tree given the fitted draw, a new group included."""
-        total = self.group_size_.sum() + self.concentration_
-        return np.asarray(log_sum(self._log_joint(X)) - np.log(total))
+        joint = self._log_joint(X)
+        return np.asarray(log_sum(joint) - np.log(self.group_size_.sum() + self.concentration_))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log predictive probability a tree."""

@@ -79,11 +79,6 @@ class ShapeCounts(NamedTuple):
     exposure: Floats  # [slot, k]
 
 
-def add_counts(a: Counts, b: Counts) -> Counts:
-    """Counts of two sets of trees together."""
-    return Counts(*(x + y for x, y in zip(a, b, strict=True)))
-
-
 # ---- shapes and starts ------------------------------------------------------------------------------------------
 
 
@@ -410,7 +405,9 @@ def log_prior_density(spec: Spec, params: Params, priors: Priors) -> Floats:
     for name in ("leaf", "emission", "switch", "transition"):
         alpha, value, axis = getattr(priors, name), getattr(params, name), getattr(SUM_AXIS, name)
         n = value.shape[axis]
-        n_rows = value[..., 0].size // max(n, 1)
+        if n == 0:  # no label was ever seen: there is nothing to be probable
+            continue
+        n_rows = value[..., 0].size // n
         total += n_rows * (gammaln(n * alpha) - n * gammaln(alpha))
         if name == "leaf" and spec.absent == "slot":  # the root's row is one shorter
             total += gammaln((n - 1) * alpha) - gammaln(n * alpha) + gammaln(alpha)
