@@ -394,6 +394,7 @@ def check_chains(
 ) -> ChainReport:
     """Say whether chains sampled the same partitions: no R-hat above `threshold`, that of the co-clustering included.
 
+    That of the log joint is told but does not decide: it speaks of parameters too, which take longer than partitions.
     The R-hat of the co-clustering compares draws of different half-chains with draws of one: it finds chains stuck in
     partitions that differ although every number of `summaries` is the same.  Chains that agree but have fewer than
     `min_ess` effective draws are told to run longer.
@@ -405,11 +406,11 @@ def check_chains(
     between = _half_distances(group, shape)
     every = list(range(shape[0]))
     found, together = _rhats(values, between, every)
-    worst = max([together, *(x.rhat for x in found.values())])
+    worst = _worst(found, together)
     odd = None
     if worst > threshold and shape[0] > 2:
         rest = [_rhats(values, between, [x for x in every if x != c]) for c in every]
-        fine = [c for c in every if max([rest[c][1], *(x.rhat for x in rest[c][0].values())]) <= threshold]
+        fine = [c for c in every if _worst(*rest[c]) <= threshold]
         odd = fine[0] if len(fine) == 1 else None
     distance = between.reshape(shape[0], 2, shape[0], 2).mean(axis=(1, 3))
     report = ChainReport(worst <= threshold, "", odd, found, together, distance)
@@ -446,17 +447,26 @@ def _rhats(values: dict[str, Floats], between: Floats, chains: list[int]) -> tup
     return convergence({name: value[chains] for name, value in values.items()}), float(rhat)
 
 
+def _worst(found: dict[str, Convergence], together: float) -> float:
+    """The largest R-hat of what describes partitions."""
+    return max([together, *(x.rhat for name, x in found.items() if name != "log_joint")])
+
+
 def _verdict(report: ChainReport, values: dict[str, Floats], threshold: float, min_ess: float) -> str:
     """The report in words."""
     n_chains, numbers = len(report.distance), report.convergence.items()
     if report.agree:
         ess, name = min((x.ess_bulk, name) for name, x in numbers)
         doubt = "" if ess >= min_ess else f", but {name} has only {ess:.0f} effective draws: run longer"
+        joint = report.convergence.get("log_joint")
+        if joint is not None and joint.rhat > threshold:
+            doubt = f" on the partition, but not yet on the log joint (R-hat {joint.rhat:.2f}): run longer"
         return f"the {n_chains} chains agree{doubt}"
     advice = "run longer, or more chains from other starts"
     if report.odd is not None:
         return f"chain {report.odd} disagrees: {_oddity(report, report.odd, values)}; {advice}"
-    rhat, name = max([(report.co_clustering_rhat, "co_clustering"), *((x.rhat, name) for name, x in numbers)])
+    found = [(x.rhat, name) for name, x in numbers if name != "log_joint"]
+    rhat, name = max([(report.co_clustering_rhat, "co_clustering"), *found])
     usual = ", ".join(str(_most_common(row)) for row in values["n_groups"])
     what = f"R-hat of {name} is {rhat:.2f}, wanted at most {threshold:g}"
     return f"the {n_chains} chains disagree: {what}; they have mostly {usual} groups; {advice}"

@@ -375,6 +375,24 @@ def test_the_number_of_starts_also_holds_in_the_search(corpus: Path) -> None:
     assert result["provenance"]["params"]["n_init"] == 1
 
 
+def test_infinite_model(corpus: Path, tmp_path: Path) -> None:
+    out, saved = tmp_path / "clusters.csv", tmp_path / "model.arbora"
+    settings = ("--model", "infinite", "--states", 2, "--sweeps", 12, "--chains", 2, "--concentration", 3)
+    result = json.loads(run("cluster", corpus, *settings, "--output", out, "--save", saved, "--json"))
+    assert result["sweeps"] == [12, 12]
+    assert result["update"] == "gibbs"
+    assert "chains" in result["chains"]
+    assert sum(result["n_groups_posterior"].values()) == pytest.approx(1.0)
+    model = arbora.load(saved)
+    assert type(model) is arbora.InfiniteHiddenTreeMixture
+    assert (model.concentration, model.n_states) == (3.0, 2)
+    assert [int(row["cluster"]) for row in csv.DictReader(out.read_text().splitlines())] == model.labels_.tolist()
+    by_em = json.loads(run("cluster", corpus, "--model", "infinite", "--update", "em", "--sweeps", 3, "--json"))
+    assert by_em["update"] == "em"
+    assert "infinite mixture has none" in fails("cluster", corpus, "--model", "infinite", "-k", 3, code=2)
+    assert "only the infinite mixture" in fails("cluster", corpus, "--sweeps", 3, code=2)
+
+
 def test_one_tree_is_one_cluster(tmp_path: Path) -> None:
     (tmp_path / "a.xml").write_text("<a><b/></a>")
     assert json.loads(run("cluster", tmp_path, "--max-iter", 500, "--json"))["summary"]["clusters"][0]["size"] == 1

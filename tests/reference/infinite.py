@@ -22,6 +22,8 @@ def set_partitions(n):
 def configurations(tree, n_states, n_slots, n_labels, absent):
     """Count vectors (leaf, emission, switch, transition, flattened) of every choice of states and switches."""
     inner = [u for u in range(len(tree)) if children_of(tree, u, n_slots)]
+    if absent == "renormalised" and n_slots > 2:
+        raise ValueError("switches renormalised over some of three slots or more are not conjugate")
     extra = absent in ("bottom", "slot")
     found = {}
     options = [range(n_slots) if extra else sorted(children_of(tree, u, n_slots)) for u in inner]
@@ -39,7 +41,8 @@ def configurations(tree, n_states, n_slots, n_labels, absent):
                     leaf[slot if slot >= 0 else n_slots, states[u]] += 1
                     continue
                 l = switches[inner.index(u)]
-                switch[l] += 1
+                if absent != "renormalised" or len(present) == n_slots:
+                    switch[l] += 1  # renormalised over one child, the switch says nothing; between, see below
                 transition[l, states[present[l][0]] if l in present else n_states, states[u]] += 1
                 if absent == "slot":
                     for missing in set(range(n_slots)) - set(present):

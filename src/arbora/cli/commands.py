@@ -41,6 +41,7 @@ class Kind(StrEnum):
     """Models that cluster."""
 
     mixture = "mixture"
+    infinite = "infinite"
     single = "single"
 
 
@@ -60,6 +61,13 @@ class Structure(StrEnum):
     none = "none"
 
 
+class Update(StrEnum):
+    """Ways through the infinite mixture."""
+
+    gibbs = "gibbs"
+    em = "em"
+
+
 class Init(StrEnum):
     """Starts of EM."""
 
@@ -67,10 +75,10 @@ class Init(StrEnum):
     random = "random"
 
 
-def defaults() -> dict[str, Any]:
-    """Defaults of the mixture, from the signature in its source: to import it would take seconds."""
-    source = (Path(__file__).parents[1] / "models" / "mixture.py").read_text(encoding="utf-8")
-    (model,) = (node for node in ast.parse(source).body if getattr(node, "name", "") == "HiddenTreeMixture")
+def defaults(module: str = "mixture", name: str = "HiddenTreeMixture") -> dict[str, Any]:
+    """Defaults of a model, from the signature in its source: to import it would take seconds."""
+    source = (Path(__file__).parents[1] / "models" / f"{module}.py").read_text(encoding="utf-8")
+    (model,) = (node for node in ast.parse(source).body if getattr(node, "name", "") == name)
     (made,) = (node for node in ast.walk(model) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     given = made.args
     positional = zip(given.args[-len(given.defaults) :], given.defaults, strict=True)
@@ -79,11 +87,14 @@ def defaults() -> dict[str, Any]:
 
 
 _DEFAULTS = defaults()
+_INFINITE = defaults("infinite", "InfiniteHiddenTreeMixture")
 
 
 def _setting(*names: str, of: str, help: str, unless: str = "", **more: Any) -> Any:
     """An option that sets a parameter of the model, with the model's own default in the help."""
-    return typer.Option(*names, help=f"{help} [default: {unless or _DEFAULTS[of]}]", show_default=False, **more)
+    mine, other = _DEFAULTS.get(of, _INFINITE.get(of)), _INFINITE.get(of)
+    default = unless or (mine if other in (None, mine) else f"{mine}, infinite: {other}")
+    return typer.Option(*names, help=f"{help} [default: {default}]", show_default=False, **more)
 
 
 Paths = Annotated[
@@ -235,7 +246,10 @@ def convert(
 def cluster(
     paths: Paths,
     kind: Annotated[
-        Kind, typer.Option("--model", help="A mixture, or a single model grouped by root state.")
+        Kind,
+        typer.Option(
+            "--model", help="A mixture; an infinite one, which learns how many groups; a single model's root states."
+        ),
     ] = Kind.mixture,
     components: Annotated[
         int | None,
@@ -288,6 +302,18 @@ def cluster(
             help="Slots told apart (slot: a child's position among its siblings); later ones count as the last.",
         ),
     ] = None,
+    update: Annotated[
+        Update | None,
+        _setting("--update", of="update", help="Infinite: sample the posterior (gibbs), or the paper's search (em)."),
+    ] = None,
+    sweeps: Annotated[int | None, _setting("--sweeps", of="n_iter", min=1, help="Infinite: sweeps of a chain.")] = None,
+    chains: Annotated[
+        int | None, _setting("--chains", of="n_chains", min=1, help="Infinite: chains to compare.")
+    ] = None,
+    concentration: Annotated[
+        float | None,
+        _setting("--concentration", of="concentration", min=1e-9, help="Infinite: more means more groups a priori."),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")] = None,
@@ -312,6 +338,7 @@ def cluster(
       arbora cluster corpus/ -k 11 --states 4 --output clusters.csv --save model.arbora
       arbora cluster trees.jsonl --report report.html --seed 7 --jobs -1
       arbora cluster corpus/ --classes folder --read text=kind
+      arbora cluster corpus/ --model infinite --chains 4 --jobs -1
       arbora cluster trees.nwk --model single --states 6 --json
     """
     from . import fitting, reading, results
@@ -325,15 +352,24 @@ def cluster(
         max_iter=max_iter,
         tol=tol,
         n_slots=n_slots,
+        update=update and update.value,
+        n_iter=sweeps,
+        n_chains=chains,
+        concentration=concentration,
         n_jobs=_check_jobs(jobs),
         random_state=seed,
     )
     if structure is not None:
         settings["structure"] = None if structure is Structure.none else structure.value
+    by_em = {"--components": components, "--init": init, "--n-init": n_init, "--max-iter": max_iter, "--tol": tol}
+    by_sweep = {"--update": update, "--sweeps": sweeps, "--chains": chains, "--concentration": concentration}
+    if kind is Kind.infinite:
+        _refuse(by_em, "the infinite mixture has none; leave this out, or use --model mixture")
+    else:
+        _refuse(by_sweep, "only the infinite mixture has one; leave this out, or use --model infinite")
     if kind is Kind.single:
-        for option, value in (("--components", components), ("--init", init)):
-            if value is not None:
-                raise usage(option, "a single model has none; leave this out, or use --model mixture")
+        only = {option: by_em[option] for option in ("--components", "--init")}
+        _refuse(only, "a single model has none; leave this out, or use --model mixture")
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
         targets = results.Outputs(output, save, report, picture)
@@ -341,12 +377,21 @@ def cluster(
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         if kind is Kind.single:
             fitted = fitting.fit_single(forest, settings, teller)
+        elif kind is Kind.infinite:
+            fitted = fitting.fit_infinite(forest, settings, teller)
         else:
             fitted = fitting.fit_mixture(forest, components, settings, teller)
         fitted.model.provenance_["reading"] = inputs.remembered()
         results.tell(forest, fitted, targets, _command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def _refuse(options: dict[str, Any], why: str) -> None:
+    """End with a word on the first of these options that was given."""
+    for option, value in options.items():
+        if value is not None:
+            raise usage(option, why)
 
 
 @app.command()

@@ -65,10 +65,14 @@ def has_package(name: str) -> bool:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def assignments(model: Any, forest: Forest) -> dict[str, list[Any]]:
-    """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen."""
+def assignments(model: Any, forest: Forest, labels: Any = None) -> dict[str, list[Any]]:
+    """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen.
+
+    `labels` are the clusters, if they are known.  A tree that may be of a new group (cluster -1) has the probability of
+    that, which is the last column of `predict_proba`.
+    """
     probability = model.predict_proba(forest)
-    cluster = probability.argmax(axis=1)
+    cluster = np.asarray(model.predict(forest) if labels is None else labels)
     score = model.score_samples(forest)
     unseen = forest.with_vocabulary(model.vocabulary_).label == UNSEEN
     columns: dict[str, list[Any]] = {

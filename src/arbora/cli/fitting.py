@@ -1,10 +1,11 @@
 """Fitting from the command line: settings into a model, and the number of components when nobody gives it."""
 
+import sys
 from typing import Any, NamedTuple
 
 from ..errors import ForestError
 from ..forest import Forest
-from ..models import HiddenTree, HiddenTreeMixture
+from ..models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture
 from ..summary import counted
 from .tell import Interrupts, Teller
 
@@ -19,7 +20,9 @@ class Fitted(NamedTuple):
     model: Any
     how: str
     interrupted: bool
-    aic: dict[int, float]  # of every number of components that was tried
+    facts: dict[str, Any]  # how the fit went, and how well
+    told: list[str]  # the same for people
+    warned: list[str]
 
 
 def fit_single(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
@@ -28,7 +31,7 @@ def fit_single(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitt
         model = HiddenTree(**settings).fit(forest)
     how = f"One model of {counted(model.n_states, 'state')}; a cluster is a state of the root."
     how += _in_use(model, model.n_states)
-    return Fitted(model, how, interrupts.heard, {})
+    return _by_em(model, how, interrupts.heard, forest, {})
 
 
 def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
@@ -40,7 +43,58 @@ def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any]
     few = f" for only {counted(forest.n_trees, 'tree')}" if components > forest.n_trees else ""
     n_used = len(set(model.labels_.tolist()))
     used = ", as asked." if n_used == components else f" asked{few}, {n_used} in use."
-    return Fitted(model, counted(components, "component") + used, interrupts.heard, {})
+    return _by_em(model, counted(components, "component") + used, interrupts.heard, forest, {})
+
+
+def fit_infinite(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
+    """A Dirichlet-process mixture; the number of groups is learnt."""
+    bar = not teller.quiet and sys.stderr.isatty()
+    model = InfiniteHiddenTreeMixture(**settings, verbose=int(bar)).fit(forest)
+    trace, interrupted = model.trace_, model.trace_.interrupted
+    posterior = model.n_components_posterior()
+    low, high = posterior.interval
+    how = f"{counted(model.n_components_, 'group')} in the fitted draw; the kept draws have {low} to {high}."
+    kind = "exact sampling" if model.update == "gibbs" else "the paper's Algorithm 2"
+    told = [f"{counted(model.n_iter_, 'sweep')} of {kind}, {counted(trace.n_chains, 'chain')}."]
+    facts = {
+        "update": model.update,
+        "sweeps": list(trace.n_sweeps),
+        "concentration": model.concentration_,
+        "n_groups_posterior": {
+            str(k): float(p) for k, p in zip(posterior.n_groups, posterior.probability, strict=True)
+        },
+        "objective": model.history_[-1],
+    }
+    warned = [f"Interrupted: this is what {counted(model.n_iter_, 'sweep')} gave."] if interrupted else []
+    if trace.n_chains > 1 and trace.n_draws > 3:
+        report = model.chain_report()
+        facts["chains"] = report.verdict
+        (told if report.agree else warned).append(report.verdict[0].upper() + report.verdict[1:] + ".")
+    return Fitted(model, how, interrupted, facts, told, warned)
+
+
+def _by_em(model: Any, how: str, interrupted: bool, forest: Forest, tried: dict[int, float]) -> Fitted:
+    """What a fit by EM has to tell, in terms of the command line."""
+    objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
+    told = [f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]
+    warned = []
+    if interrupted:
+        warned.append(f"Interrupted: this is what {counted(model.n_iter_, 'iteration')} gave, not a finished fit.")
+    elif not model.converged_ and model.tol > 0:
+        warned.append(f"Not converged within {counted(model.n_iter_, 'iteration')}; raise --max-iter.")
+    if model.n_unexplained_:
+        trees = counted(model.n_unexplained_, "tree")
+        warned.append(f"{trees} cannot come from any component and did not count; use a --prior above 1.")
+    facts = {
+        "aic_by_components": {str(k): value for k, value in tried.items()},
+        "iterations": model.n_iter_,
+        "converged": model.converged_,
+        "objective": model.history_[-1],
+        "n_unexplained": model.n_unexplained_,
+        "aic": model.aic(forest),
+        "bic": model.bic(forest),
+    }
+    return Fitted(model, how, interrupted, facts, told, warned)
 
 
 def _in_use(model: Any, n: int) -> str:
@@ -77,4 +131,4 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
     values = ", ".join(map(str, tried))
     how = f"{counted(best.n_components, 'component')}: the lowest AIC of {values}; --components sets the number."
     how += _in_use(best, best.n_components)
-    return Fitted(best, how, interrupts.heard, tried)
+    return _by_em(best, how, interrupts.heard, forest, tried)

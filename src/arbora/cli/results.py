@@ -37,9 +37,9 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     """Write every output and print the summary."""
     model = fitted.model
     with teller.working("summing up"):
-        columns = files.assignments(model, forest)
+        columns = files.assignments(model, forest, model.labels_)
         summary = summarise(forest, columns["cluster"], model.predict_proba(forest))
-        told = show.fit_told(model, fitted.how), show.fit_warned(model, fitted.interrupted)
+        told = [fitted.how, *fitted.told], fitted.warned
         facts = _facts(model, fitted, forest)
         if outputs.table is not None:
             files.write_table(outputs.table, columns)
@@ -69,15 +69,9 @@ def _facts(model: Any, fitted: Fitted, forest: Forest) -> dict[str, Any]:
     return {
         "seed": model.random_state,
         "components": fitted.how,
-        "aic_by_components": {str(k): value for k, value in fitted.aic.items()},
-        "iterations": model.n_iter_,
-        "converged": model.converged_,
         "interrupted": fitted.interrupted,
-        "objective": model.history_[-1],
+        **fitted.facts,
         "mean_log_likelihood": model.score(forest),
-        "n_unexplained": model.n_unexplained_,
-        "aic": model.aic(forest),
-        "bic": model.bic(forest),
         "provenance": model.provenance_,
     }
 

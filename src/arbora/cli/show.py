@@ -15,25 +15,6 @@ Columns = Mapping[str, Sequence[Any]]
 MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
 
 
-def fit_told(model: Any, how: str) -> list[str]:
-    """How the model came about, in sentences."""
-    objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
-    return [how, f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]
-
-
-def fit_warned(model: Any, interrupted: bool) -> list[str]:
-    """What a fit left undone, in terms of the command line."""
-    lines = []
-    if interrupted:
-        lines.append(f"Interrupted: this is what {counted(model.n_iter_, 'iteration')} gave, not a finished fit.")
-    elif not model.converged_ and model.tol > 0:
-        lines.append(f"Not converged within {counted(model.n_iter_, 'iteration')}; raise --max-iter.")
-    if model.n_unexplained_:
-        trees = counted(model.n_unexplained_, "tree")
-        lines.append(f"{trees} cannot come from any component and did not count; use a --prior above 1.")
-    return lines
-
-
 def show_summary(summary: Summary, lines: Sequence[str], warned: Sequence[str]) -> None:
     """Print what `summarise` found."""
     console = stdout_console()

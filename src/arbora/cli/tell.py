@@ -156,10 +156,10 @@ class Teller(logging.Handler):
             self.status.update(f"{self.doing}, {record.getMessage()}")
 
     def _warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
-        from ..errors import NotConvergedWarning, UnexplainedTreesWarning
+        from ..errors import ChainsDisagreeWarning, NotConvergedWarning, UnexplainedTreesWarning
 
         # What a fit left undone is told with its result, in terms of the command line.
-        told = (NotConvergedWarning, UnexplainedTreesWarning)
+        told = (NotConvergedWarning, UnexplainedTreesWarning, ChainsDisagreeWarning)
         if not issubclass(category, (DeprecationWarning, PendingDeprecationWarning, FutureWarning, *told)):
             self.warn(as_typed(str(message)))
 

@@ -14,15 +14,18 @@ from numpy.typing import NDArray
 from ..jit import inlined, jit
 
 REJECTED, SPLIT, MERGED = 0, 1, 2
+# Up to so many factors are multiplied before the product is looked at; beyond, lgamma is quicker.
+FEW = 16
+SMALL, LARGE = 1e-100, 1e100
 
 
 class Bags(NamedTuple):
-    """Counts of every datum: entries start[t] to stop[t] of cell and count."""
+    """Counts of every datum: entries start[t] to stop[t] of cell and times."""
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
     cell: NDArray[np.int32]
-    count: NDArray[np.int32]
+    times: NDArray[np.int32]
 
 
 class Table(NamedTuple):
@@ -63,7 +66,7 @@ def _log_rise(a, n):
 @inlined
 def _move(bags, table, t, side, sign, groups):
     """Add the bag of t to a side (sign 1) or take it away (-1)."""
-    row, cell, count = table.row, bags.cell, bags.count
+    row, cell, count = table.row, bags.cell, bags.times
     in_cell, in_row, size = groups
     for x in range(bags.start[t], bags.stop[t]):
         in_cell[side, cell[x]] += sign * count[x]
@@ -76,15 +79,24 @@ def _move(bags, table, t, side, sign, groups):
 def _log_odds(bags, table, t, groups, scratch):
     """log of P(t joins side 0) / P(t joins side 1), t being in neither."""
     row, prior, row_prior = table.row, table.prior, table.row_prior
-    cell, count = bags.cell, bags.count
+    cell, count = bags.cell, bags.times
     in_cell, in_row, size = groups
     touched, row_count = scratch
-    odds = math.log(size[0]) - math.log(size[1])
+    odds = 0.0
+    ratio = size[0] / size[1]  # a product of many factors, its log taken as seldom as its range allows
     n_touched = 0
     for x in range(bags.start[t], bags.stop[t]):
         c, n = cell[x], count[x]
         if in_cell[0, c] != in_cell[1, c]:
-            odds += _log_rise(prior[c] + in_cell[0, c], n) - _log_rise(prior[c] + in_cell[1, c], n)
+            a, b = prior[c] + in_cell[0, c], prior[c] + in_cell[1, c]
+            if n <= FEW:
+                for y in range(n):
+                    ratio *= (a + y) / (b + y)
+            else:
+                odds += _log_rise(a, n) - _log_rise(b, n)
+            if not SMALL < ratio < LARGE:
+                odds += math.log(ratio)
+                ratio = 1.0
         r = row[c]
         if row_count[r] == 0:
             touched[n_touched] = r
@@ -95,8 +107,16 @@ def _log_odds(bags, table, t, groups, scratch):
         n = row_count[r]
         row_count[r] = 0
         if in_row[0, r] != in_row[1, r]:
-            odds -= _log_rise(row_prior[r] + in_row[0, r], n) - _log_rise(row_prior[r] + in_row[1, r], n)
-    return odds
+            a, b = row_prior[r] + in_row[0, r], row_prior[r] + in_row[1, r]
+            if n <= FEW:
+                for y in range(n):
+                    ratio *= (b + y) / (a + y)
+            else:
+                odds -= _log_rise(a, n) - _log_rise(b, n)
+            if not SMALL < ratio < LARGE:
+                odds += math.log(ratio)
+                ratio = 1.0
+    return odds + math.log(ratio)
 
 
 @inlined

@@ -27,7 +27,7 @@ def layout_of(spec: tm.Spec) -> Layout:
     leaf, emission, switch, transition = sizes
     n_pairs, width = shapes.transition[1], shapes.leaf[1]
     ends = np.cumsum([0, leaf, emission, switch, transition, 2 * shapes.branching[0]])
-    return Layout(*(int(x) for x in ends), leaf_width=width, n_pairs=n_pairs, n_states=spec.n_states)
+    return Layout(*(int(x) for x in [*ends, width, n_pairs, spec.n_states]))
 
 
 def rows_of(spec: tm.Spec) -> NDArray[np.int64]:
@@ -56,16 +56,10 @@ def table_of(spec: tm.Spec, priors: tm.Priors) -> Table:
     prior = np.empty(len(row))
     for cells, alpha in zip(kinds_of(spec), priors, strict=True):
         prior[cells] = alpha
-    n_rows = int(row.max()) + 1
+    counted = prior.copy()
     if spec.absent == "slot":  # a root is never absent: the cell is there, and nothing is ever in it
-        return Table(row, prior, np.bincount(row, _without_root_absence(spec, prior), n_rows))
-    return Table(row, prior, np.bincount(row, prior, n_rows))
-
-
-def _without_root_absence(spec: tm.Spec, prior: Floats) -> Floats:
-    prior = prior.copy()
-    prior[layout_of(spec).emission - 1] = 0.0
-    return prior
+        counted[layout_of(spec).emission - 1] = 0.0
+    return Table(row, prior, np.bincount(row, counted).astype(np.float64))
 
 
 def counts_by_component(spec: tm.Spec, bags: Bags, label: NDArray[np.int64], n_components: int) -> Floats:
@@ -74,7 +68,8 @@ def counts_by_component(spec: tm.Spec, bags: Bags, label: NDArray[np.int64], n_c
     entry = np.repeat(bags.start - np.append(0, np.cumsum(length)[:-1]), length) + np.arange(length.sum())
     n_cells = layout_of(spec).end
     key = np.repeat(label, length) * n_cells + bags.cell[entry]
-    return np.bincount(key, bags.count[entry], n_components * n_cells).reshape(n_components, n_cells)
+    total = np.bincount(key, bags.times[entry], n_components * n_cells).astype(np.float64)
+    return total.reshape(n_components, n_cells)
 
 
 def as_counts(spec: tm.Spec, cells: Floats) -> tm.Counts:
@@ -149,7 +144,7 @@ class _Part(NamedTuple):
     tree: NDArray[np.int64]
     start: NDArray[np.int64]
     cell: NDArray[np.int32]
-    count: NDArray[np.int32]
+    times: NDArray[np.int32]
 
 
 def _from_sparse(tree: NDArray[np.int64], counts: Any) -> _Part:
@@ -162,14 +157,14 @@ def _join(parts: list[_Part], n_trees: int) -> Bags:
     tree = np.concatenate([np.repeat(part.tree, np.diff(part.start)) for part in parts])
     order = np.argsort(tree, kind="stable")
     stop = np.cumsum(np.bincount(tree, minlength=n_trees)).astype(np.int64)
-    cell, count = (np.concatenate([getattr(part, name) for part in parts])[order] for name in ("cell", "count"))
+    cell, count = (np.concatenate([getattr(part, name) for part in parts])[order] for name in ("cell", "times"))
     return Bags(np.append(0, stop[:-1]), stop, cell, count)
 
 
 def _sum_duplicates(bags: Bags, n_cells: int) -> Bags:
     """Cells of a tree made unique: a slot may be pointed to both in vain and with success."""
     indptr = np.append(bags.start, len(bags.cell))
-    counts = sparse.csr_array((bags.count, bags.cell, indptr), shape=(len(bags.start), n_cells))
+    counts = sparse.csr_array((bags.times, bags.cell, indptr), shape=(len(bags.start), n_cells))
     counts.sum_duplicates()
     start = counts.indptr.astype(np.int64)
     return Bags(start[:-1].copy(), start[1:].copy(), counts.indices.astype(np.int32), counts.data.astype(np.int32))

@@ -84,14 +84,17 @@ class StochasticEM:
         self.log_uniform = batch.log_likelihood(tm.uniform_params(self.spec))[:, 0]
 
     def init(self, rng: np.random.Generator) -> State:
-        """Trees seated by k-means with n_start clusters, then a few updates of parameters from the prior."""
+        """Trees seated by k-means with n_start clusters, then a few updates of parameters drawn from the prior.
+
+        A single group starts from the draw itself, as in the paper: once fitted to all trees, it would keep them.
+        """
         label = np.zeros(self.batch.n_trees, np.int64)
         if self.n_start > 1:
             label = cluster_features(self.features, self.n_start, rng)
         _, label = np.unique(label, return_inverse=True)
         params = tm.draw_params(rng, self.spec, int(label.max()) + 1, self.priors)
         state = State(label.astype(np.int64), params, self.setting.concentration, self.priors)
-        for _ in range(START_STEPS):
+        for _ in range(START_STEPS if self.n_start > 1 else 0):
             state, _ = self._refresh(rng, state)
         return state
 

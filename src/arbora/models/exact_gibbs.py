@@ -53,7 +53,9 @@ class ExactGibbs(StochasticEM):
         label, info = self._split_merge(rng, state, bags)
         n_groups = int(label.max()) + 1
         cells = bg.counts_by_component(self.spec, bags, label, n_groups)
-        priors = state.priors if self.setting.hyperprior is None else self._draw_priors(rng, state.priors, cells)
+        priors = state.priors
+        if self.setting.hyperprior is not None:
+            priors = draw_priors(rng, self.spec, priors, cells, self.setting.hyperprior)
         params = tm.draw_params(rng, self.spec, n_groups, priors, bg.as_counts(self.spec, cells))
         return state._replace(label=label, params=params, priors=priors), info
 
@@ -70,21 +72,22 @@ class ExactGibbs(StochasticEM):
         _, label = np.unique(label, return_inverse=True)
         return label.astype(np.int64), {"n_splits": done[split_merge.SPLIT], "n_merges": done[split_merge.MERGED]}
 
-    def _draw_priors(self, rng: np.random.Generator, priors: tm.Priors, cells: Any) -> tm.Priors:
-        """Slice-sample each Dirichlet parameter under its gamma prior, parameters integrated out."""
-        assert self.setting.hyperprior is not None  # noqa: S101  (for the type checker)
-        shape, rate = self.setting.hyperprior
-        for x, name in enumerate(tm.Priors._fields):
 
-            def log_density(log_alpha: float, x: int = x, name: str = name) -> float:
-                alpha = float(np.exp(log_alpha))
-                changed = priors._replace(**{name: alpha})
-                return float(bg.log_marginal(self.spec, cells, changed)[x] + shape * log_alpha - rate * alpha)
+def draw_priors(
+    rng: np.random.Generator, spec: tm.Spec, priors: tm.Priors, cells: Any, hyperprior: tuple[float, float]
+) -> tm.Priors:
+    """Slice-sample each Dirichlet parameter under its gamma prior, given counts; parameters are integrated out."""
+    shape, rate = hyperprior
+    values = list(priors)
+    for x, now in enumerate(priors):
 
-            now = float(np.log(getattr(priors, name)))
-            drawn = slice_sample(rng, log_density, now, np.log(LEAST), np.log(MOST))
-            priors = priors._replace(**{name: float(np.exp(drawn))})
-        return priors
+        def log_density(log_alpha: float, x: int = x) -> float:
+            values[x] = float(np.exp(log_alpha))
+            marginal = bg.log_marginal(spec, cells, tm.Priors(*values))[x]
+            return float(marginal + shape * log_alpha - rate * values[x])
+
+        values[x] = float(np.exp(slice_sample(rng, log_density, np.log(now), np.log(LEAST), np.log(MOST))))
+    return tm.Priors(*values)
 
 
 def slice_sample(

@@ -27,6 +27,7 @@ Floats = NDArray[np.float64]
 
 #: Label of a tree that belongs to none of the groups found.
 NEW_GROUP = -1
+PARAMS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
 N_PRIOR_DRAWS = 256  # to estimate how probable a tree is under a component nobody has seen
 
 
@@ -35,11 +36,12 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
 
     Parameters
     ----------
-    n_states, absent, structure, prior, leaf_prior, ..., n_slots, shard_bytes : as in `HiddenTreeMixture`.
+    n_states, absent, structure, prior, leaf_prior, ..., n_slots, shard_bytes : as in `HiddenTreeMixture`, with other
+        defaults where they serve better here (docs/infinite.md).
     concentration : of the Dirichlet process; larger means more groups a priori.
     concentration_prior : (shape, rate) of a gamma prior, to learn the concentration; None keeps it fixed.
-    update : ``"em"`` is the paper's Algorithm 2, drawn seating and one MAP-EM step a sweep: quick, a search and not a
-        sampler.  ``"gibbs"`` samples the posterior exactly.
+    update : ``"gibbs"`` samples the posterior exactly.  ``"em"`` is the paper's Algorithm 2, drawn seating and one
+        MAP-EM step a sweep: quicker, a search and not a sampler.
     n_iter : sweeps of each chain.
     burn_in, thin : draws are kept after `burn_in` sweeps (None: half of them), every `thin`.
     n_start : groups to start from, found by k-means; 1 puts all trees into one, as the paper does.
@@ -51,19 +53,23 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     novelty : `predict` answers `NEW_GROUP` for trees more probably than this of a group never seen.
     checkpoint : a folder in which chains are saved as they run, and from which a broken run goes on.
 
-    The fitted model is one draw (`labels_`, `params_`): the last of the best chain for "em", the most probable for
-    "gibbs".  `trace_` holds all of them; `point_estimate`, `co_clustering`, `n_components_posterior` and `chain_report`
-    read it.  A saved model holds the draw, not the trace, which has a `save` of its own.
+    The fitted model is one draw (`labels_`; `weight_`, `emission_prob_` and so on as in `HiddenTreeMixture`): the last
+    of the best chain for "em", the most probable for "gibbs".  `trace_` holds all of them; `point_estimate`,
+    `co_clustering`, `n_components_posterior` and `chain_report` read it, `history_` is its log joint by sweep.  A saved
+    model holds the draw, not the trace, which has a `save` of its own.
     """
 
     _saved: ClassVar[tuple[str, ...]] = (
         "vocabulary_",
         "spec_",
-        "params_",
+        *PARAMS,
         "labels_",
         "group_size_",
         "n_components_",
         "concentration_",
+        "priors_",
+        "history_",
+        "n_iter_",
         "provenance_",
     )
 
@@ -73,7 +79,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         *,
         concentration: float = 10.0,
         concentration_prior: tuple[float, float] | None = None,
-        update: Literal["em", "gibbs"] = "em",
+        update: Literal["em", "gibbs"] = "gibbs",
         n_iter: int = 30,
         burn_in: int | None = None,
         thin: int = 1,
@@ -82,7 +88,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         n_split_merge: int = 5,
         hyperprior: tuple[float, float] | None = None,
         n_chains: int = 1,
-        absent: tm.Absent = "bottom",
+        absent: tm.Absent = "literal",
         structure: tm.Structure = "branching",
         prior: float = 1.5,
         leaf_prior: float | None = None,
@@ -221,24 +227,25 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         order = np.lexsort((np.arange(len(count)), -count))  # groups by decreasing size
         params = tm.Params(*(np.asarray(arrays[name])[..., order] for name in tm.Params._fields))
         self.trace_ = trace
+        self.n_iter_ = int(trace.n_sweeps[chain])
+        self.history_ = trace.info["log_joint"][chain, : self.n_iter_].tolist()
         self.concentration_ = float(arrays["concentration"])
+        self.priors_ = [float(x) for x in arrays["priors"]]
         self.labels_ = np.argsort(order)[label]
         self.n_components_ = len(count)
         self.group_size_ = count[order]
-        self.params_ = {
-            "weight": self.group_size_ / count.sum(),
-            "leaf_prob": params.leaf.transpose(2, 0, 1),
-            "emission_prob": params.emission.transpose(2, 1, 0),
-            "switch_prob": params.switch.T,
-            "transition_prob": params.transition.transpose(3, 0, 1, 2),
-            "branching_prob": params.branching.T,
-        }
+        self.weight_ = self.group_size_ / count.sum()
+        self.leaf_prob_ = params.leaf.transpose(2, 0, 1)
+        self.emission_prob_ = params.emission.transpose(2, 1, 0)
+        self.switch_prob_ = params.switch.T
+        self.transition_prob_ = params.transition.transpose(3, 0, 1, 2)
+        self.branching_prob_ = params.branching.T
         self.vocabulary_, self.spec_ = forest.vocabulary, spec
         self.mixture_ = self._as_mixture()
 
     def _as_mixture(self) -> HiddenTreeMixture:
         """The fitted draw as a finite mixture, which knows how to encode, decode and draw."""
-        arrays: dict[str, Any] = {**self.params_}
+        arrays: dict[str, Any] = {name.rstrip("_"): getattr(self, name) for name in PARAMS}
         if not self.spec_.structure:
             arrays["branching_prob"] = None
         mixture = HiddenTreeMixture.from_parameters(**arrays, vocabulary=self.vocabulary_, absent=self.spec_.absent)
@@ -249,7 +256,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         super()._restore(header, arrays)
         self.spec_ = tm.Spec(*self.spec_)
         self.mixture_ = self._as_mixture()
-        if len(self.group_size_) != len(self.params_["weight"]) or self.n_components_ != len(self.group_size_):
+        if len(self.group_size_) != len(self.weight_) or self.n_components_ != len(self.group_size_):
             raise ValueError("the numbers of groups contradict each other")
         return self
 
@@ -265,9 +272,13 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     # ---- the posterior of the partition -------------------------------------------------------------------------
 
     def draws(self) -> NDArray[np.int64]:
-        """Labels of the kept draws, [chain, draw, tree]; groups of one draw are numbered on their own."""
+        """Labels of the kept draws, [chain, draw, tree], called after the groups of `labels_` they overlap most.
+
+        Groups without a counterpart there get numbers from n_components_ on; `diagnostics.align_labels` aligns the
+        labels of another fit of the same trees in the same way.
+        """
         check_is_fitted(self, "trace_")
-        return self.trace_.stack("label")
+        return diagnostics.align_labels(self.trace_.stack("label"), self.labels_)
 
     def n_components_posterior(self) -> Any:
         """Posterior of the number of groups."""
@@ -285,10 +296,11 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         """Whether the chains agree, in words and figures."""
         check_is_fitted(self, "trace_")
         sweeps = self.trace_.draw_sweep
-        return diagnostics.check_chains(self.draws(), log_joint=self.trace_.info["log_joint"][:, sweeps])
+        return diagnostics.check_chains(self.trace_.stack("label"), log_joint=self.trace_.info["log_joint"][:, sweeps])
 
     def _flat_draws(self) -> NDArray[np.int64]:
-        labels = self.draws()
+        check_is_fitted(self, "trace_")
+        labels = self.trace_.stack("label")
         return labels.reshape(-1, labels.shape[-1])
 
     # ---- trees --------------------------------------------------------------------------------------------------
@@ -341,7 +353,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
             known = batch.log_likelihood(params)
             if self.update == "em":
                 return np.column_stack([known, batch.log_likelihood(tm.uniform_params(self.spec_))])
-            priors = self._template()._check_params()
+            priors = tm.Priors(*self.priors_)
             drawn = tm.draw_params(np.random.default_rng(0), self.spec_, N_PRIOR_DRAWS, priors)
             return np.column_stack([known, log_sum(batch.log_likelihood(drawn)) - np.log(N_PRIOR_DRAWS)])
 
