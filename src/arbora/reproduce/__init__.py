@@ -2,11 +2,11 @@
 
 from collections.abc import Callable
 
-from .defaults import defaults
+from .evidence import defaults
 from .figures import figures5_to_7
 from .inex import figure9, tables2_and_3
+from .synthetic import table1
 from .table import Table
-from .table1 import table1
 
 # Name of an experiment -> function(quick) that runs it.
 EXPERIMENTS: dict[str, Callable[[bool], Table]] = {

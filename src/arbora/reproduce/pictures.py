@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from ..plot import COLOURS, INK, MARKERS, new_figure
 
 Floats = NDArray[np.float64]
-LINES = ("-", "--", ":", "-.")
 
 
 def panels(n_rows: int, n_columns: int, width: float = 4.6, height: float = 3.4) -> tuple[Any, list[Any]]:
@@ -22,8 +21,9 @@ def curves(ax: Any, x: Sequence[float], named: Mapping[str, Floats], style: Mapp
     """Mean and, as a band, deviation over runs: `named` holds [run, place on x] by name."""
     for n, (name, values) in enumerate(named.items()):
         colour, mean, spread = COLOURS[n % len(COLOURS)], values.mean(axis=0), values.std(axis=0)
-        line = (style or {}).get(name, "-")
-        ax.plot(x, mean, line, color=colour, marker=MARKERS[n % len(MARKERS)], markersize=3.5, label=name)
+        line, every = (style or {}).get(name, "-"), max(1, len(x) // 6)
+        marker = MARKERS[n % len(MARKERS)]
+        ax.plot(x, mean, line, color=colour, marker=marker, markevery=every, markersize=4, label=name)
         ax.fill_between(x, mean - spread, mean + spread, color=colour, alpha=0.18, linewidth=0)
     ax.legend(fontsize=8, frameon=False)
     return _bare(ax)
@@ -59,7 +59,8 @@ def bars(ax: Any, groups: Sequence[str], named: Mapping[str, tuple[Floats, Float
         )
     ax.set_xticks(place, groups)
     ax.set_ylabel(unit)
-    ax.legend(fontsize=8, frameon=False)
+    ax.set_ylim(0.0, 1.3 * ax.get_ylim()[1])  # room for the legend
+    ax.legend(fontsize=8, frameon=False, ncols=len(named), loc="upper center")
     return _bare(ax)
 
 

@@ -123,7 +123,7 @@ def against(published: Published, runs: Sequence[Run]) -> str:
     if not defined:
         return "undefined"
     gap = float(np.mean(defined)) - published.mean
-    if abs(gap) <= published.deviation + 0.01:
+    if abs(gap) <= published.deviation + 0.01 + 1e-9:
         return "within"
     return f"{'better' if gap > 0 else 'worse'} ({gap:+.2f})"
 
