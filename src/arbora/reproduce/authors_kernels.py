@@ -11,6 +11,7 @@ import numpy as np
 from ..jit import jit
 
 FLOOR = 1e-200  # a subtree less probable than this given its children cannot be produced
+NOTHING = 1e-12  # a tree that weighs less adds nothing to a count that could be seen
 
 
 @jit
@@ -72,7 +73,7 @@ def downward(units: Any, theta: Any, messages: Any, weighted: Any, conditional: 
     pair = np.empty((n_states, n_states))
     for t in range(tree_root.shape[0]):
         w = weight[t]
-        if w == 0.0:
+        if w < NOTHING:
             continue
         waiting[0] = tree_root[t]
         posterior[0] = up[tree_root[t]]

@@ -29,6 +29,7 @@ class Procedure(NamedTuple):
 AUTHORS = Procedure("authors' procedure, emulated", "authors", "slot", None)
 OWN = Procedure("library", "own")
 EXACT = Procedure("exact sampler, slot", "exact", "slot", None)
+EXACT_OWN = Procedure("exact sampler, library's model", "exact")
 READINGS = (
     Procedure("slot", "published", "slot", None),
     Procedure("literal", "published", "literal", None),
