@@ -8,9 +8,11 @@ import arbora as ab
 from arbora.datasets import make_asymmetric_trees
 from arbora.errors import ChainsDisagreeWarning
 from arbora.kernels import draw_states
+from arbora.models import bags as bg
 from arbora.models import tree_model as tm
 from arbora.models.batch import Batch
-from arbora.models.dp_samplers import ExactGibbs, Seats, Setting, State, StochasticEM
+from arbora.models.dp_samplers import Seats, Setting, StochasticEM
+from arbora.models.exact_gibbs import ExactGibbs
 from arbora.models.infinite import NEW_GROUP
 from arbora.sharing import share
 from tests import examples
@@ -44,9 +46,9 @@ def partition_frequencies(chain, n_sweeps, seed):
     seen = {}
     for _ in range(n_sweeps):
         label, params = chain._seat(rng, state)
-        state = State(label, chain._update(rng, label, params), state.concentration)
+        state, _ = chain._refresh(rng, state._replace(label=label, params=params))
         number: dict[int, int] = {}
-        key = tuple(number.setdefault(int(k), len(number)) for k in label)
+        key = tuple(number.setdefault(int(k), len(number)) for k in state.label)
         seen[key] = seen.get(key, 0) + 1
     return {key: count / n_sweeps for key, count in seen.items()}
 
@@ -91,17 +93,21 @@ def test_drawn_counts_average_to_the_expected_ones(absent):
     (shard,) = share(forest.arrays, 3)
     flow = tm.as_flow(spec, params)
     messages, _ = tm.upward(flow, shard, 1, tm.Workspace())
-    drawn = tuple(np.zeros(x.shape) for x in (flow.leaf, flow.emission, flow.flow))
     n_draws = 20_000
     roots = np.repeat(shard.tree_root[shard.tree_id], n_draws)
-    draw_states.draw_counts(rng, shard.units, flow, messages.up, roots, drawn)
+    at = bg.layout_of(spec)
+    offsets = (*at[:4], at.leaf_width, at.end)
+    start, cell, count = draw_states.draw_bags(rng, shard.units, flow, messages.up, roots, offsets)
+    assert (np.diff(np.sort(np.repeat(np.arange(len(roots)), np.diff(start)) * at.end + cell)) > 0).all()  # unique
+    drawn = bg.as_counts(spec, np.bincount(cell, count, at.end)[None])
     theta = twin.Theta(
         params.leaf[..., 0], params.emission[..., 0].T, params.switch[:, 0], params.transition[..., 0], None, absent
     )
     parts = [twin.upward_downward(twin.nodes_of(forest, t), theta) for t in range(6)]
-    np.testing.assert_allclose(drawn[0] / n_draws, sum(p.leaf[:, :2] for p in parts), atol=0.05)
-    np.testing.assert_allclose(drawn[1] / n_draws, sum(p.emission for p in parts).T, atol=0.05)
-    np.testing.assert_allclose(drawn[2] / n_draws, sum(p.transition for p in parts), atol=0.05)
+    np.testing.assert_allclose(drawn.leaf[:, :2, 0] / n_draws, sum(p.leaf[:, :2] for p in parts), atol=0.05)
+    np.testing.assert_allclose(drawn.emission[..., 0] / n_draws, sum(p.emission for p in parts).T, atol=0.05)
+    np.testing.assert_allclose(drawn.transition[..., 0] / n_draws, sum(p.transition for p in parts), atol=0.05)
+    np.testing.assert_allclose(drawn.switch[:, 0], drawn.transition.sum(axis=(1, 2, 3)))
 
 
 def test_restricted_shards_hold_what_their_trees_need():

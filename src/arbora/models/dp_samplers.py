@@ -1,8 +1,7 @@
-"""Two ways through the Dirichlet-process mixture of hidden trees of paper 000 section 5, behind one interface.
+"""The Dirichlet-process mixture of hidden trees of paper 000 section 5: its state, its seating and Algorithm 2.
 
-`StochasticEM` is the paper's Algorithm 2: seating is drawn, parameters take one step of MAP-EM.  It is a search, not a
-sampler of the posterior.  `ExactGibbs` leaves the posterior invariant: hidden states and parameters are drawn too, and
-new components come from a pool of prior draws (Neal's Algorithm 8 with the reuse of Favaro and Teh 2013).
+`StochasticEM` is the paper's procedure: seating is drawn, parameters take one step of MAP-EM.  It is a search, not a
+sampler of the posterior; that is `exact_gibbs.ExactGibbs`, behind the same interface.
 """
 
 from collections.abc import Mapping
@@ -12,7 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ..kernels import draw_states, seating
+from ..kernels import seating
 from . import tree_model as tm
 from .batch import Batch
 from .starts import START_STEPS, cluster_features
@@ -26,6 +25,7 @@ class State(NamedTuple):
     label: NDArray[np.int64]  # [tree], 0 .. n_components - 1
     params: tm.Params
     concentration: float
+    priors: tm.Priors  # Dirichlet parameters; they change only if they are learnt
 
 
 class Seats:
@@ -69,7 +69,10 @@ class Setting(NamedTuple):
     priors: tm.Priors
     concentration: float
     concentration_prior: tuple[float, float] | None = None  # shape and rate; None holds the concentration fixed
-    n_auxiliary: int = 3  # empty components in the pool of the exact sampler
+    # Of the exact sampler:
+    n_auxiliary: int = 3  # empty components in its pool
+    n_split_merge: int = 5  # proposals a sweep
+    hyperprior: tuple[float, float] | None = None  # shape and rate for Dirichlet parameters; None holds them fixed
 
 
 class StochasticEM:
@@ -87,37 +90,40 @@ class StochasticEM:
             label = cluster_features(self.features, self.n_start, rng)
         _, label = np.unique(label, return_inverse=True)
         params = tm.draw_params(rng, self.spec, int(label.max()) + 1, self.priors)
+        state = State(label.astype(np.int64), params, self.setting.concentration, self.priors)
         for _ in range(START_STEPS):
-            params = self._update(rng, label, params)
-        return State(label.astype(np.int64), params, self.setting.concentration)
+            state, _ = self._refresh(rng, state)
+        return state
 
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
         """One sweep: seat every tree, then update the parameters of every component that is left."""
         label, params = self._seat(rng, state)
-        params = self._update(rng, label, params)
-        state = State(label, params, self._draw_concentration(rng, state.concentration, params.switch.shape[1]))
-        return state, {"n_groups": float(params.switch.shape[1]), "log_joint": self.log_joint(state)}
+        state, info = self._refresh(rng, state._replace(label=label, params=params))
+        n_groups = state.params.switch.shape[1]
+        state = state._replace(concentration=self._draw_concentration(rng, state.concentration, n_groups))
+        return state, {"n_groups": float(n_groups), "log_joint": self.log_joint(state), **info}
 
     def _seat(self, rng: np.random.Generator, state: State) -> tuple[NDArray[np.int64], tm.Params]:
         """Reseat with the new-component weight of Eq. (8) as the paper has it: the likelihood at uniform parameters."""
         columns = np.column_stack([self.batch.log_likelihood(state.params), self.log_uniform])
         seats = Seats(state.label, columns, n_empty=1)
-        parts: dict[int, tm.Params] = _split(state.params)
+        parts: dict[int, tm.Params] = split(state.params)
         done = 0
         while True:
             event, t, _ = seats.seat(rng, done, np.log(state.concentration), False)
             if event == seating.DONE:
-                return _compact(seats, parts)
+                return compact(seats, parts)
             column = int(seats.empty[0])
             parts[column] = tm.draw_params(rng, self.spec, 1, self.priors)
             seats.log_lik[:, column] = self.batch.log_likelihood(parts[column])[:, 0]
             seats.empty[0] = seats.add_column(self.log_uniform)
             done = t + 1
 
-    def _update(self, rng: np.random.Generator, label: NDArray[np.int64], params: tm.Params) -> tm.Params:
+    def _refresh(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
         """One step of MAP-EM for each component on its own trees."""
+        label, params = state.label, state.params
         parts = []
-        for k, (one, shape) in enumerate(zip(_split(params).values(), self._shape_counts(label, params), strict=True)):
+        for k, (one, shape) in enumerate(zip(split(params).values(), self._shape_counts(label, params), strict=True)):
             flow = tm.as_flow(self.spec, one)
             sums = tm.empty_sums(self.spec, flow)
             for part in self._trees_of(label, k):
@@ -125,7 +131,7 @@ class StochasticEM:
                 tm.downward(flow, part, messages, part.sum_by_tree(None)[:, None], sums)
             counts = tm.counts_from_sums(self.spec, flow, sums, shape, 1)
             parts.append(tm.m_step(self.spec, counts, one, self.priors))
-        return _join(parts)
+        return state._replace(params=join(parts)), {}
 
     def _trees_of(self, label: NDArray[np.int64], k: int) -> Any:
         """The shards, cut down to the trees of one component."""
@@ -161,9 +167,11 @@ class StochasticEM:
         gamma, n = state.concentration, len(state.label)
         partition = n_groups * np.log(gamma) + gammaln(count).sum() + gammaln(gamma) - gammaln(gamma + n)
         if self.setting.concentration_prior is not None:
-            shape, rate = self.setting.concentration_prior
-            partition += shape * np.log(rate) - gammaln(shape) + (shape - 1) * np.log(gamma) - rate * gamma
-        prior = tm.log_prior_density(self.spec, state.params, self.priors).sum()
+            partition += gamma_log_density(gamma, *self.setting.concentration_prior)
+        if self.setting.hyperprior is not None:
+            shape, rate = self.setting.hyperprior
+            partition += sum(gamma_log_density(alpha, shape, rate) for alpha in state.priors)
+        prior = tm.log_prior_density(self.spec, state.params, state.priors).sum()
         log_lik = self.batch.log_likelihood(state.params)[np.arange(n), state.label]
         return float(partition + prior + log_lik.sum())
 
@@ -175,86 +183,33 @@ class StochasticEM:
 
     def pack(self, state: State) -> Mapping[str, Any]:
         """The state as arrays."""
-        return {"label": state.label, "concentration": np.array(state.concentration), **state.params._asdict()}
+        learnt = {"concentration": np.array(state.concentration), "priors": np.array(state.priors)}
+        return {"label": state.label, **learnt, **state.params._asdict()}
 
     def unpack(self, arrays: Mapping[str, Any]) -> State:
         """The state from its arrays."""
         params = tm.Params(*(np.array(arrays[name]) for name in tm.Params._fields))
-        return State(np.array(arrays["label"]), params, float(arrays["concentration"]))
+        priors = tm.Priors(*(float(x) for x in arrays["priors"]))
+        return State(np.array(arrays["label"]), params, float(arrays["concentration"]), priors)
 
 
-class ExactGibbs(StochasticEM):
-    """A sampler that leaves the posterior of partition, parameters and (if asked) concentration invariant."""
-
-    def _seat(self, rng: np.random.Generator, state: State) -> tuple[NDArray[np.int64], tm.Params]:
-        """Algorithm 8 with a pool of empty components drawn from the prior, refilled when one is taken."""
-        n_empty = self.setting.n_auxiliary
-        pool = tm.draw_params(rng, self.spec, n_empty, self.priors)
-        together = _join([state.params, pool])
-        seats = Seats(state.label, self.batch.log_likelihood(together), n_empty=n_empty)
-        parts = _split(together)
-        log_weight = np.log(state.concentration / n_empty)
-        done = 0
-        while True:
-            event, t, position = seats.seat(rng, done, log_weight, True)
-            if event == seating.DONE:
-                return _compact(seats, parts)
-            fresh = tm.draw_params(rng, self.spec, 1, self.priors)
-            column = seats.add_column(self.batch.log_likelihood(fresh)[:, 0])
-            parts[column] = fresh
-            seats.empty[position] = column
-            done = t + 1
-
-    def _update(self, rng: np.random.Generator, label: NDArray[np.int64], params: tm.Params) -> tm.Params:
-        """Hidden states and switches given parameters, then parameters given those, for each component."""
-        parts = []
-        for k, (one, shape) in enumerate(zip(_split(params).values(), self._shape_counts(label, params), strict=True)):
-            flow = tm.as_flow(self.spec, one)
-            drawn = tuple(np.zeros(x.shape) for x in (flow.leaf, flow.emission, flow.flow))
-            for part in self._trees_of(label, k):
-                messages, _ = tm.upward(flow, part, 1, self.batch.workspace)
-                roots = part.tree_root[part.tree_id]
-                draw_states.draw_counts(rng, part.units, flow, messages.up, roots, drawn)
-            leaf, emission, transition = (x[..., None] for x in drawn)
-            if self.spec.absent == "slot":
-                nothing = np.concatenate([shape.nothing, np.zeros((1, 1))])
-                leaf = np.concatenate([leaf, nothing[:, None]], axis=1)
-            switch = transition.sum(axis=(1, 2))
-            if self.spec.absent == "renormalised":
-                switch = switch + self._draw_rejected(rng, label, k, one)
-            counts = tm.Counts(leaf, emission, switch, transition, shape.branching, shape.exposure)
-            parts.append(tm.draw_params(rng, self.spec, 1, self.priors, counts))
-        return _join(parts)
-
-    def _draw_rejected(self, rng: np.random.Generator, label: NDArray[np.int64], k: int, one: tm.Params) -> Floats:
-        """Switches that pointed to absent slots before one pointed to a present one: makes the update conjugate."""
-        switch = np.maximum(one.switch[:, 0], tm.TINY)
-        rejected = np.zeros((self.spec.n_slots, 1))
-        for shard, rows in zip(self.batch.shards, self.batch.rows, strict=True):
-            s = shard.structure
-            weight = np.bincount(shard.tree_id[label[rows] == k], minlength=shard.n_distinct_trees).astype(np.float64)
-            n_nodes = np.rint(s.with_pattern.T @ weight).astype(np.int64)
-            for p in np.flatnonzero(n_nodes):
-                present = s.pattern[[p]].toarray()[0] > 0
-                mass = min(max(switch[present].sum() / switch.sum(), 1e-12), 1.0)
-                if mass < 1.0 and not present.all():
-                    n_rejected = rng.negative_binomial(n_nodes[p], mass)
-                    rejected[~present, 0] += rng.multinomial(n_rejected, switch[~present] / switch[~present].sum())
-        return rejected
+def gamma_log_density(x: float, shape: float, rate: float) -> float:
+    """Log density of Gamma(shape, rate) at x."""
+    return float(shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x)
 
 
-def _split(params: tm.Params) -> dict[int, tm.Params]:
+def split(params: tm.Params) -> dict[int, tm.Params]:
     """Components as parameter sets of their own, by number."""
     return {k: tm.Params(*(x[..., k : k + 1] for x in params)) for k in range(params.switch.shape[1])}
 
 
-def _join(parts: list[tm.Params]) -> tm.Params:
+def join(parts: list[tm.Params]) -> tm.Params:
     return tm.Params(*(np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)))
 
 
-def _compact(seats: Seats, parts: dict[int, tm.Params]) -> tuple[NDArray[np.int64], tm.Params]:
+def compact(seats: Seats, parts: dict[int, tm.Params]) -> tuple[NDArray[np.int64], tm.Params]:
     """Labels 0, 1, ... by first appearance of the column, and the parameters of the components that hold trees."""
     alive = np.sort(seats.active[: seats.n_active[0]])
     number = np.zeros(seats.n_columns, np.int64)
     number[alive] = np.arange(len(alive))
-    return number[seats.label], _join([parts[int(k)] for k in alive])
+    return number[seats.label], join([parts[int(k)] for k in alive])

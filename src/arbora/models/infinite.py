@@ -18,7 +18,8 @@ from . import tree_model as tm
 from .base import ForestEstimator, fingerprint, plain
 from .batch import log_sum
 from .checks import check_count, check_number
-from .dp_samplers import ExactGibbs, Seats, Setting, StochasticEM
+from .dp_samplers import Seats, Setting, StochasticEM
+from .exact_gibbs import ExactGibbs
 from .mixture import SHARD_BYTES, HiddenTreeMixture
 from .starts import hellinger_features
 
@@ -43,6 +44,9 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     burn_in, thin : draws are kept after `burn_in` sweeps (None: half of them), every `thin`.
     n_start : groups to start from, found by k-means; 1 puts all trees into one, as the paper does.
     n_auxiliary : empty components in the pool of the exact sampler.
+    n_split_merge : proposals of the exact sampler, a sweep, to split a group or to merge two.
+    hyperprior : (shape, rate) of a gamma prior, with which the exact sampler learns the Dirichlet parameters too, from
+        1e-3 to 1e3, starting from `prior`; None keeps them fixed.
     n_chains, n_jobs : chains, and processes to run them in; the result does not depend on n_jobs.
     novelty : `predict` answers `NEW_GROUP` for trees more probably than this of a group never seen.
     checkpoint : a folder in which chains are saved as they run, and from which a broken run goes on.
@@ -75,6 +79,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         thin: int = 1,
         n_start: int = 10,
         n_auxiliary: int = 3,
+        n_split_merge: int = 5,
+        hyperprior: tuple[float, float] | None = None,
         n_chains: int = 1,
         absent: tm.Absent = "bottom",
         structure: tm.Structure = "branching",
@@ -102,6 +108,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         self.thin = thin
         self.n_start = n_start
         self.n_auxiliary = n_auxiliary
+        self.n_split_merge = n_split_merge
+        self.hyperprior = hyperprior
         self.n_chains = n_chains
         self.absent = absent
         self.structure = structure
@@ -129,7 +137,14 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         self._check_settings()
         forest = self._check_forest(X)
         spec = template._new_spec(forest)
-        setting = Setting(priors, float(self.concentration), self.concentration_prior, self.n_auxiliary)
+        setting = Setting(
+            priors,
+            float(self.concentration),
+            self.concentration_prior,
+            self.n_auxiliary,
+            self.n_split_merge,
+            self.hyperprior,
+        )
         kind = StochasticEM if self.update == "em" else ExactGibbs
         burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
         with template._batch(forest, spec) as batch:
@@ -180,10 +195,14 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
             raise SettingError(f"update={self.update!r}; wanted 'em' or 'gibbs'")
         burn_in = 0 if self.burn_in is None else self.burn_in
         check_number("burn_in", burn_in, 0, self.n_iter - 1)
-        if self.concentration_prior is not None:
-            shape, rate = self.concentration_prior
-            check_number("shape of concentration_prior", shape, 1e-9, 1e9)
-            check_number("rate of concentration_prior", rate, 1e-9, 1e9)
+        check_number("n_split_merge", self.n_split_merge, 0, 10**6)
+        for name in ("concentration_prior", "hyperprior"):
+            if getattr(self, name) is not None:
+                shape, rate = getattr(self, name)
+                check_number(f"shape of {name}", shape, 1e-9, 1e9)
+                check_number(f"rate of {name}", rate, 1e-9, 1e9)
+        if self.hyperprior is not None and self.update != "gibbs":
+            raise SettingError('hyperprior: only the exact sampler learns Dirichlet parameters; set update="gibbs"')
 
     def _fingerprint(self, forest: Forest) -> str:
         """What a checkpoint belongs to: the trees and every setting that shapes the chain."""

@@ -119,7 +119,8 @@ def draw_params(
         drawn[name] = gamma / np.where(total > 0, total, 1.0)
     hits, tries = (0.0, 0.0) if counts is None else counts.branching
     branching = rng.beta(alpha.branching + hits, alpha.branching + tries - hits, shapes.branching)
-    return Params(**drawn, branching=branching)
+    # Neither certain nor impossible, whatever rounding says: its log is taken.
+    return Params(**drawn, branching=np.clip(branching, TINY, 1.0 - np.finfo(np.float64).eps))
 
 
 def uniform_params(spec: Spec) -> Params:
