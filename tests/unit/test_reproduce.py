@@ -167,6 +167,7 @@ def test_table_1_has_every_column_and_a_verdict():
     ("silhouette", "n_clusters", "words"),
     [
         (0.52, 3, "within: the types in 2 of 2"),
+        (0.40, 3, "worse (-0.11): the types in 0 of 2, three mixed clusters in 2"),
         (0.30, 5, "worse (-0.21): the types in 0 of 2, a type split in 2"),
         (0.60, 2, "better (+0.09): the types in 0 of 2, types merged in 2"),
         (None, 1, "undefined: the types in 0 of 2, one cluster in 2"),
@@ -174,7 +175,7 @@ def test_table_1_has_every_column_and_a_verdict():
 )
 def test_verdicts(silhouette, n_clusters, words):
     labels = np.arange(6) % n_clusters
-    run = runs.Run(labels, silhouette, 1.0, 0.98 if n_clusters == 3 else 0.5, 0.0, np.array([]))
+    run = runs.Run(labels, silhouette, 1.0, 0.98 if silhouette == 0.52 else 0.5, 0.0, np.array([]))
     assert synthetic.verdict(published.Published(0.51, 0.0), [run] * 2, Row("infinite", 4, 2.0)) == words
 
 

@@ -85,6 +85,11 @@ def _by_reading(runs: Runs, rows: Sequence[Row]) -> Table:
         "The library with the paper's starts (random parameters; for the infinite mixture one component that holds all "
         "trees), priors and test procedure, but the exact E-step. The prototype ran on trees of our generator."
     )
+    alone = []
+    for procedure in READINGS:
+        some = [run for row in rows if row.model == "infinite" for run in runs[procedure, row]]
+        alone.append(f"{procedure.name} {sum(run.n_clusters == 1 for run in some)} of {len(some)}")
+    table.remarks.append(f"Runs of the infinite mixture with one cluster: {'; '.join(alone)}.")
     return table
 
 
@@ -135,6 +140,8 @@ def verdict(published: Published, runs: Sequence[Run], row: Row) -> str:
         return f"{word}: the root's state does not tell the types"
     found, n_clusters = sum(map(_is_found, runs)), [run.n_clusters for run in runs]
     why = [f"the types in {found} of {len(runs)}"]
+    if impure := sum(n == 3 for n in n_clusters) - found:
+        why.append(f"three mixed clusters in {impure}")
     if more := sum(n > 3 for n in n_clusters):
         why.append(f"a type split in {more}")
     if fewer := sum(1 < n < 3 for n in n_clusters):
