@@ -179,6 +179,11 @@ def test_verdicts(silhouette, n_clusters, words):
     assert synthetic.verdict(published.Published(0.51, 0.0), [run] * 2, Row("infinite", 4, 2.0)) == words
 
 
+def test_verdicts_are_tallied():
+    verdicts = ["within: x", "worse (-0.21)", "within", "undefined"]
+    assert synthetic.tally(verdicts) == "2 within, 0 better, 1 worse, 1 undefined"
+
+
 def read_csv(text):
     return list(csv.DictReader(io.StringIO(text)))
 

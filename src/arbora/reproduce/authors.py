@@ -158,8 +158,9 @@ def fit_finite(train: Forest, test: Forest, sizes: Sizes, n_components: int, see
     for _ in range(n_iter):
         start = time.process_time()
         passes = [trees.upward(one) for one in theta]
-        resp, log_prob = _posterior(np.column_stack([log_prob for _, log_prob, _ in passes]), weight)
-        resp *= multiplicity[:, None]
+        columns = np.column_stack([log_prob for _, log_prob, _ in passes])
+        resp, log_prob = _posterior(columns, weight)
+        resp *= multiplicity[:, None] * np.isfinite(columns)  # trees that no component can produce are left out
         theta = [
             m_step(trees.counts(one, messages, resp[:, k].copy()), 1.0)
             for k, (one, (messages, _, _)) in enumerate(zip(theta, passes, strict=True))
@@ -191,49 +192,44 @@ def _posterior(log_prob: Floats, weight: Floats) -> tuple[Floats, Floats]:
 # ---- the infinite mixture -------------------------------------------------------------------------------------------
 
 
-def fit_infinite(
-    train: Forest, test: Forest, sizes: Sizes, alpha: float, seed: int, n_iter: int = N_ITER, faithful: bool = True
-) -> Fit:
-    """Algorithm 2 from one component with random parameters, and its test procedure.
+class Setting(NamedTuple):
+    """What a sweep of the infinite mixture needs besides its state."""
 
-    Without `faithful`, the same with the exact E-step and starting transitions along the right axis.
-    """
+    trees: Trees
+    sizes: Sizes
+    alpha: float
+    log_new: Floats  # log weight of a new component for each tree, Eq. (8)
+
+
+def fit_infinite(train: Forest, test: Forest, sizes: Sizes, alpha: float, seed: int, n_iter: int = N_ITER) -> Fit:
+    """Algorithm 2 from one component with random parameters, and its test procedure."""
     rng = np.random.default_rng(seed)
     trees = Trees(train, sizes.n_slots)
     log_new = np.log(CONCENTRATION) + trees.log_likelihood(uniform_theta(sizes))
-    theta = [draw_theta(rng, sizes, alpha, faithful)]
-    label = np.zeros(trees.n_trees, np.int64)
+    setting = Setting(trees, sizes, alpha, log_new)
+    theta, label = [draw_theta(rng, sizes, alpha)], np.zeros(trees.n_trees, np.int64)
     n_groups, seconds = [], []
     for _ in range(n_iter):
         start = time.process_time()
-        label, theta = _sweep(rng, trees, theta, label, log_new, sizes, alpha, faithful)
-        theta = [_em_step(trees, one, label == k, alpha, faithful) for k, one in enumerate(theta)]
+        theta, label = _seat_all(rng, setting, theta, label)
+        theta = [_em_step(trees, one, label == k, alpha) for k, one in enumerate(theta)]
         n_groups.append(len(theta))
         seconds.append(time.process_time() - start)
     labels = seat_test(rng, Trees(test, sizes.n_slots), theta, sizes)
     return Fit(labels, np.array(n_groups), np.array(seconds), np.empty(0))
 
 
-def _sweep(
-    rng: np.random.Generator,
-    trees: Trees,
-    theta: list[Theta],
-    label: Labels,
-    log_new: Floats,
-    sizes: Sizes,
-    alpha: float,
-    faithful: bool,
-) -> tuple[Labels, list[Theta]]:
+def _seat_all(
+    rng: np.random.Generator, setting: Setting, theta: list[Theta], label: Labels
+) -> tuple[list[Theta], Labels]:
     """Seat every tree once; components without trees are gone."""
+    trees, sizes, alpha, log_new = setting
     label, theta = label.copy(), list(theta)
     columns = np.column_stack([trees.log_likelihood(one) for one in theta])
     count = np.bincount(label, minlength=len(theta))
     done = 0
-    while True:
-        t = kernels.seat(rng, done, columns, log_new, label, count)
-        if t == trees.n_trees:
-            break
-        theta.append(draw_theta(rng, sizes, alpha, faithful))
+    while (t := kernels.seat(rng, done, columns, log_new, label, count)) < trees.n_trees:
+        theta.append(draw_theta(rng, sizes, alpha))
         columns = np.column_stack([columns, trees.log_likelihood(theta[-1])])
         label[t] = len(theta) - 1
         count = np.append(count, 1)
@@ -241,14 +237,14 @@ def _sweep(
     alive = np.flatnonzero(count)
     number = np.zeros(len(theta), np.int64)
     number[alive] = np.arange(len(alive))
-    return number[label], [theta[k] for k in alive]
+    return [theta[k] for k in alive], number[label]
 
 
-def _em_step(trees: Trees, theta: Theta, mine: Any, alpha: float, faithful: bool) -> Theta:
+def _em_step(trees: Trees, theta: Theta, mine: Any, alpha: float) -> Theta:
     """One step of EM on the trees of a component; trees that it cannot produce are left out."""
     messages, log_prob, _ = trees.upward(theta)
     weight = trees.shard.sum_by_tree(mine.astype(np.float64)) * np.isfinite(log_prob)
-    return m_step(trees.counts(theta, messages, weight, faithful), alpha)
+    return m_step(trees.counts(theta, messages, weight), alpha)
 
 
 def seat_test(rng: np.random.Generator, trees: Trees, theta: list[Theta], sizes: Sizes) -> Labels:

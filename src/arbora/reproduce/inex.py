@@ -14,7 +14,7 @@ from . import pictures
 from .procedures import AUTHORS, Procedure, Task, fit
 from .published import TABLE2, TABLE3, Published, Row
 from .runs import Run, Split, load, run_all
-from .synthetic import against
+from .synthetic import against, tally
 from .table import Picture, Table, as_csv, mean_std
 
 N_RUNS = 5
@@ -72,6 +72,8 @@ def _silhouettes(runs: Runs, rows: Sequence[Row]) -> Table:
             some = runs[procedure, row]
             cells += [_score(some), against(TABLE2[row], some)]
         table.rows.append([str(row.n_states), row.name, str(TABLE2[row]), *cells])
+    tallies = (f"{p.name}, {tally([row[4 + 2 * k] for row in table.rows])}" for k, p in enumerate(COLUMNS))
+    table.remarks.append(f"Rows by verdict: {'; '.join(tallies)}.")
     return table
 
 

@@ -67,6 +67,8 @@ def _beside_the_paper(runs: Runs, rows: Sequence[Row], n_runs: int) -> Table:
         published = TABLE1[row]
         theirs = [str(published), score(emulated), prototype1(row)[0], verdict(published, emulated, row)]
         table.rows.append([str(row.n_states), row.name, *theirs, score(own), verdict(published, own, row), exact])
+    tallies = (f"{name}, {tally([row[at] for row in table.rows])}" for name, at in ((AUTHORS.name, 5), (OWN.name, 7)))
+    table.remarks.append(f"Rows by verdict: {'; '.join(tallies)}.")
     return table
 
 
@@ -131,6 +133,12 @@ def against(published: Published, runs: Sequence[Run]) -> str:
     if abs(gap) <= published.deviation + 0.01 + 1e-9:
         return "within"
     return f"{'better' if gap > 0 else 'worse'} ({gap:+.2f})"
+
+
+def tally(verdicts: Sequence[str]) -> str:
+    """How many verdicts are within, better and worse."""
+    first = [words.replace(":", " ").split()[0] for words in verdicts]
+    return ", ".join(f"{first.count(word)} {word}" for word in dict.fromkeys(("within", "better", "worse", *first)))
 
 
 def verdict(published: Published, runs: Sequence[Run], row: Row) -> str:
