@@ -2,13 +2,18 @@
 
 from collections.abc import Callable
 
-from .hidden_trees import defaults, table1_finite, table2_finite
+from .evidence import defaults
+from .figures import figures5_to_7
+from .inex import figure9, tables2_and_3
+from .synthetic import table1
 from .table import Table
 
 # Name of an experiment -> function(quick) that runs it.
 EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
-    "000-table1-finite": table1_finite,
-    "000-table2-finite": table2_finite,
+    "000-table1": table1,
+    "000-figures5-7": figures5_to_7,
+    "000-tables2-3": tables2_and_3,
+    "000-figure9": figure9,
     "defaults": defaults,
 }
 

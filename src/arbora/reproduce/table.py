@@ -1,31 +1,65 @@
-"""A table of results as Markdown, and the arithmetic of its cells."""
+"""A table of results as Markdown, with its pictures and data, and the arithmetic of its cells."""
 
-from collections.abc import Sequence
+import csv
+import io
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
+from typing import Any, NamedTuple
 
 import numpy as np
 
 
+class Picture(NamedTuple):
+    """A drawing and the numbers in it."""
+
+    caption: str
+    png: bytes
+    data: str  # CSV
+
+
 @dataclass
 class Table:
-    """Rows of text under a header, with a title and remarks."""
+    """Rows of text under a header, with a title and remarks; further tables and pictures come from the same runs."""
 
     title: str
     header: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    more: list["Table"] = field(default_factory=list)
+    pictures: dict[str, Picture] = field(default_factory=dict)  # by name of the file, without suffix
 
     def markdown(self, command: str, seconds: float) -> str:
-        """The table, its remarks, the command that made it and the time it took."""
-        lines = [f"## {self.title}", "", _row(self.header), _row(["---"] * len(self.header))]
-        lines += [_row(row) for row in self.rows]
-        lines += ["", *(f"- {remark}" for remark in self.remarks)]
-        lines += [f"- Made by `{command}` in {seconds:.0f} s.", ""]
+        """The tables, their remarks and pictures, the command that made them and the processor time it took."""
+        lines = [f"## {self.title}", ""]
+        for table in (self, *self.more):
+            if table is not self:
+                lines += [f"### {table.title}", ""]
+            if table.header:
+                lines += [_row(table.header), _row(["---"] * len(table.header)), *(_row(row) for row in table.rows), ""]
+            if table.remarks:
+                lines += [*(f"- {remark}" for remark in table.remarks), ""]
+        for name, picture in self.pictures.items():
+            lines += [f"![{picture.caption}]({name}.png)", "", f"{picture.caption} (numbers: {name}.csv).", ""]
+        lines += [f"Made by `{command}` in {seconds:.0f} s of processor time.", ""]
         return "\n".join(lines)
+
+    def files(self) -> dict[str, bytes]:
+        """Pictures and their data, by name of the file."""
+        named = {f"{name}.png": picture.png for name, picture in self.pictures.items()}
+        return named | {f"{name}.csv": picture.data.encode() for name, picture in self.pictures.items()}
 
 
 def _row(cells: Sequence[str]) -> str:
     return "| " + " | ".join(cells) + " |"
+
+
+def as_csv(header: Sequence[str], rows: Iterable[Sequence[Any]]) -> str:
+    """Rows as CSV; fractions with six digits."""
+    out = io.StringIO()
+    writer = csv.writer(out, lineterminator="\n")
+    writer.writerow(header)
+    writer.writerows([f"{cell:.6g}" if isinstance(cell, float) else cell for cell in row] for row in rows)
+    return out.getvalue()
 
 
 def mean_std(values: Sequence[float], digits: int = 2) -> str:
