@@ -1,11 +1,9 @@
 """The ways of fitting that the tables of paper 000 compare, as functions of a row of the table and a seed."""
 
 import time
-from contextlib import nullcontext
 from typing import Any, Literal, NamedTuple
-from unittest.mock import patch
 
-from ..models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, dp_samplers
+from ..models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture
 from . import authors
 from .published import Row
 from .runs import Run, Split, judge, load, quietly
@@ -17,7 +15,8 @@ class Procedure(NamedTuple):
     """A model and how it is started, fitted and asked for clusters.
 
     "authors" is the emulation of the authors' program; "published" the library with the paper's starts and draws;
-    "own" the library with its own starts and the most probable clusters; "exact" the same with the exact sampler.
+    "own" the library with its own starts and the most probable clusters, the infinite mixture by Algorithm 2; "exact"
+    the same with the exact sampler.
     """
 
     name: str
@@ -29,7 +28,7 @@ class Procedure(NamedTuple):
 AUTHORS = Procedure("authors' procedure, emulated", "authors", "slot", None)
 OWN = Procedure("library", "own")
 EXACT = Procedure("exact sampler, slot", "exact", "slot", None)
-EXACT_OWN = Procedure("exact sampler, library's model", "exact")
+DEFAULT = Procedure("exact sampler, library's defaults", "exact", "literal", "branching")
 READINGS = (
     Procedure("slot", "published", "slot", None),
     Procedure("literal", "published", "literal", None),
@@ -73,9 +72,7 @@ def _fit_library(data: Split, task: Task, start: float) -> Run:
     published = procedure.kind == "published"
     if row.model == "infinite":
         infinite = make_infinite(procedure, row, n_iter, seed)
-        # The paper seats trees by random parameters first; the library would fit the one component it starts from.
-        with patch.object(dp_samplers, "START_STEPS", 0) if published else nullcontext():
-            infinite.fit(data.train)
+        infinite.fit(data.train)
         labels = infinite.resample_labels(data.test, random_state=seed) if published else infinite.predict(data.test)
         return judge(data, labels, start, infinite.trace_.info["n_groups"][0])
     finite = make_finite(procedure, row, n_iter, seed).fit(data.train)
@@ -100,6 +97,4 @@ def make_infinite(procedure: Procedure, row: Row, n_iter: int, seed: int) -> Inf
     model.set_params(absent=procedure.absent, structure=procedure.structure, concentration=10.0)
     if procedure.kind == "published":
         model.set_params(n_start=1)
-    if procedure.kind == "exact":
-        model.set_params(update="gibbs")
-    return model
+    return model.set_params(update="gibbs" if procedure.kind == "exact" else "em")

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from ..metrics import silhouette_score
-from .procedures import AUTHORS, EXACT, EXACT_OWN, OWN, READINGS, Procedure, Task, fit
+from .procedures import AUTHORS, DEFAULT, EXACT, OWN, READINGS, Procedure, Task, fit
 from .published import TABLE1, Published, Row, prototype1
 from .runs import Run, load, run_all
 from .table import Table, mean_std
@@ -26,7 +26,7 @@ def compare(data: str, rows: Sequence[Row], n_runs: int, n_seeds: int, n_iter: i
     """Run every procedure on every row and lay the scores beside the paper's."""
     tasks = [
         Task(data, procedure, row, seed, n_iter)
-        for procedure in (AUTHORS, OWN, EXACT, EXACT_OWN, *READINGS)
+        for procedure in (AUTHORS, OWN, EXACT, DEFAULT, *READINGS)
         for row in rows
         if row.model == "infinite" or procedure.kind != "exact"
         for seed in range(n_seeds if row.model == "infinite" and procedure not in READINGS else n_runs)
@@ -42,15 +42,15 @@ def compare(data: str, rows: Sequence[Row], n_runs: int, n_seeds: int, n_iter: i
         "Cells: silhouette of Eq. (11) on the test trees, mean (deviation) of the runs / mean adjusted Rand index; k*: "
         "runs with one cluster only, where the silhouette is undefined and the index 0.",
         "Verdicts: a mean within the paper's deviation (and a unit of its last digit) of the paper's mean, better or "
-        "worse; then why. The three types are found where there are three clusters and the index, rounded, is "
-        f"{FOUND} or more.",
+        "worse; then why. The three types are found where there are three clusters and the index is "
+        f"{FOUND} or more: at most one of the 180 test trees astray.",
         "Prototype: an earlier implementation of the same emulation. Library: its defaults and the most probable "
-        "cluster, with the states, components or prior of the row and 30 iterations. Exact sampler: "
-        '`update="gibbs"`, slot reading.',
+        "cluster, with the states, components or prior of the row and 30 iterations, the infinite mixture by "
+        '`update="em"`, bottom reading with branching. Exact sampler: `update="gibbs"` and the other defaults.',
         f"The true types have silhouette {truth:.2f} on these test trees; the paper prints 0.51.",
         f"Processor time of the {n_runs * len(rows)} fits of a column, tests included: "
         + "; ".join(f"{p.name} {s:.0f} s" for p, s in seconds.items() if p.kind != "exact")
-        + f"; exact sampler, infinite rows alone, {seconds.get(EXACT, 0.0):.0f} s.",
+        + f"; exact sampler, infinite rows alone, {seconds.get(DEFAULT, 0.0):.0f} s.",
     ]
     table.more = [_by_reading(runs, rows), _found(runs, rows, n_seeds)]
     return table
@@ -63,7 +63,7 @@ def _beside_the_paper(runs: Runs, rows: Sequence[Row], n_runs: int) -> Table:
     )
     for row in rows:
         emulated, own = runs[AUTHORS, row][:n_runs], runs[OWN, row][:n_runs]
-        exact = score(runs[EXACT, row][:n_runs]) if (EXACT, row) in runs else ""
+        exact = score(runs[DEFAULT, row][:n_runs]) if (DEFAULT, row) in runs else ""
         published = TABLE1[row]
         theirs = [str(published), score(emulated), prototype1(row)[0], verdict(published, emulated, row)]
         table.rows.append([str(row.n_states), row.name, *theirs, score(own), verdict(published, own, row), exact])
@@ -97,7 +97,7 @@ def _by_reading(runs: Runs, rows: Sequence[Row]) -> Table:
 
 def _found(runs: Runs, rows: Sequence[Row], n_seeds: int) -> Table:
     """How often the infinite mixture ends with the three types, and with a single cluster."""
-    shown = (AUTHORS, OWN, EXACT, EXACT_OWN)
+    shown = (AUTHORS, OWN, EXACT, DEFAULT)
     table = Table(
         f"The infinite mixture, {n_seeds} seeds: runs that find the three types, and runs with one cluster",
         ["states", "alpha", *(procedure.name for procedure in shown)],
@@ -160,4 +160,4 @@ def verdict(published: Published, runs: Sequence[Run], row: Row) -> str:
 
 
 def _is_found(run: Run) -> bool:
-    return run.n_clusters == 3 and run.ari >= FOUND - 0.005  # as printed, with two digits
+    return run.n_clusters == 3 and run.ari >= FOUND
