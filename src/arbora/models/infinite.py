@@ -190,11 +190,9 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     def _fingerprint(self, forest: Forest) -> str:
         """What a checkpoint belongs to: the trees and every setting that shapes the chain."""
         free = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "verbose", "checkpoint", "random_state", "novelty")
-        free += ("encoding", "sparse_output")
+        output = ("encoding", "sparse_output")
         mine = self.get_params(deep=False).items()
-        told = [
-            f"{key}={plain(value)}" for key, value in mine if key not in free and value is not None
-        ]
+        told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]
         return f"{', '.join(told)}; trees {fingerprint(forest)[:16]}"
 
     def _keep(self, trace: Trace, forest: Forest, spec: tm.Spec) -> None:
