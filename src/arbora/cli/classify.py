@@ -177,8 +177,8 @@ def classify(
 ) -> None:
     """Give new trees their classes, and flag trees unlike any seen in training.
 
-    A row a tree: class, its probability, whether the tree is novel, its surprise in nats a node, and how many of its
-    nodes have a label never seen. If classes are known, a confusion matrix and scores of each class follow, with
+    A row a tree: class, its probability, how many of its nodes have a label never seen, whether the tree is novel, and
+    its surprise in nats a node. If classes are known, a confusion matrix and scores of each class follow, with
     --output on stdout and else on stderr. Files are read as those of the training were, unless --format or --read say
     otherwise.
 
@@ -326,16 +326,15 @@ def classified(model: Any, forest: Any) -> dict[str, list[Any]]:
 
     probability = model.predict_proba(forest)
     best = probability.argmax(axis=1)
-    surprise = model.surprise(forest)
     unseen = forest.with_vocabulary(model.vocabulary_).label == UNSEEN
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "class": [str(name) for name in model.classes_[best].tolist()],
         "probability": probability[np.arange(len(best)), best].tolist(),
-        "novel": model.is_novel(forest).tolist(),
-        "surprise": surprise.tolist(),
         "nodes_with_unseen_label": np.add.reduceat(unseen.astype(np.int64), forest.tree_start[:-1]).tolist(),
     }
+    if len(model.surprise_quantiles_) and model.novelty is not None:
+        columns |= {"novel": model.is_novel(forest).tolist(), "surprise": model.surprise(forest).tolist()}
     if forest.target is not None:
         columns["known"] = [str(name) for name in forest.target.tolist()]
     return columns
@@ -345,7 +344,7 @@ def _classified_facts(columns: Mapping[str, Sequence[Any]], known: Sequence[str]
     facts: dict[str, Any] = {
         "n_trees": len(columns["name"]),
         "sizes": {name: columns["class"].count(name) for name in known},
-        "n_novel": sum(columns["novel"]),
+        "n_novel": sum(columns["novel"]) if "novel" in columns else None,
         "n_nodes_with_unseen_label": sum(columns["nodes_with_unseen_label"]),
     }
     if "known" in columns:

@@ -228,6 +228,11 @@ class TreeClassifier(ForestClassifier):
 
         super()._restore(header, arrays)
         self.encoder_ = restore(header["encoder"], ro.below("encoder", arrays))
+        n_columns = len(self.encoder_.get_feature_names_out())
+        if self.columns_.ndim != 1 or not ((self.columns_ >= 0) & (self.columns_ < n_columns)).all():
+            raise ValueError("the columns that the read-out sees are not those of the encoder")
+        if self.encoder_.vocabulary_ != self.vocabulary_:
+            raise ValueError("the encoder knows other labels")
         self.readout_ = ro.unpack(header["readout"], ro.below("readout", arrays), self.classes_, len(self.columns_))
         if header["encoder_params"] is not None:
             self.encoder = type(self.encoder_)(**header["encoder_params"])

@@ -1,6 +1,6 @@
 """What every classifier of trees shares: classes, probabilities at a temperature, and trees unlike any seen."""
 
-from typing import Any
+from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -73,6 +73,19 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         params = self.get_params(deep=False).items()
         return {key: None if hasattr(value, "get_params") else plain(value) for key, value in params}
 
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        classes, at = self.classes_, self.surprise_quantiles_
+        if classes.ndim != 1 or len(classes) < 2 or not np.array_equal(np.unique(classes), classes):
+            raise ValueError("the classes must be two or more, in order")
+        if at.shape not in ((0,), (N_QUANTILES,)) or np.isnan(at).any() or (np.diff(at) < 0).any():
+            raise ValueError("the surprise of the training trees makes no sense")
+        if not isinstance(self.temperature_, float) or not 0.0 < self.temperature_ < np.inf:
+            raise ValueError("the temperature must be a number above zero")
+        if not isinstance(self.n_nodes_seen_, int) or self.n_nodes_seen_ < 1:
+            raise ValueError("the number of nodes seen must be one or more")
+        return self
+
     # ---- prediction ---------------------------------------------------------------------------------------------
 
     def predict_log_proba(self, X: Any) -> Floats:
@@ -89,7 +102,8 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
 
     def predict(self, X: Any) -> NDArray[Any]:
         """Most probable class of each tree."""
-        return np.asarray(self.classes_[self.predict_log_proba(X).argmax(axis=1)])
+        best = self.predict_log_proba(X).argmax(axis=1)
+        return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of trees whose class is found; y left out is the forest's own target."""
@@ -118,8 +132,8 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     def is_novel(self, X: Any) -> NDArray[np.bool_]:
         """Whether a tree is more surprising than all but a share `novelty` of the training trees, when held out."""
         found = self.surprise(X)
-        if not len(self.surprise_quantiles_):
-            raise ForestError(f"{type(self).__name__}: fitted with novelty=None; set a share and fit again")
+        if self.novelty is None or not len(self.surprise_quantiles_):
+            raise ForestError(f"{type(self).__name__}: novelty=None; set a share and fit again")
         check_number("novelty", self.novelty, 0.0, 1.0)
         at = np.interp(1.0 - self.novelty, np.linspace(0.0, 1.0, N_QUANTILES), self.surprise_quantiles_)
         return np.asarray(found > at)
