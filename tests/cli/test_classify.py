@@ -53,7 +53,7 @@ def test_training_tells_what_held_out_trees_were_given(corpus: Path, tmp_path: P
     assert "40 trees, 5 classes" in text
     assert "known \\ given" in text
     assert "precision" in text
-    rows = list(csv.DictReader(table.open()))
+    rows = list(csv.DictReader(table.read_text().splitlines()))
     assert len(rows) == 40
     error = np.mean([row["class"] != row["known"] for row in rows])
     facts = json.loads(run("train-classifier", corpus, *FAST, "--json"))
@@ -101,7 +101,7 @@ def test_classify_gives_classes_and_scores(corpus: Path, classifier: Path, tmp_p
     assert json.loads(run("classify", classifier, corpus, "--json"))[0]["class"] == rows[0]["class"]
     text = run("classify", classifier, corpus, "--output", tmp_path / "rows.csv")
     assert "known \\ given" in text
-    assert len(list(csv.DictReader((tmp_path / "rows.csv").open()))) == 40
+    assert len(list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))) == 40
     facts = json.loads(run("classify", classifier, corpus, "--output", tmp_path / "rows.json", "--json"))
     assert sum(facts["sizes"].values()) == 40
     assert facts["classes_never_trained"] == []

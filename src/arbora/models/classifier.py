@@ -13,7 +13,7 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..errors import ArboraError, SettingError
+from ..errors import ArboraError, NotConvergedWarning, SettingError
 from ..forest import Forest
 from ..seeds import resolve_seed
 from ..sharing import share
@@ -84,7 +84,8 @@ class TreeClassifier(ForestClassifier):
         weight = self._readout_weight(readout, target, classes, given)
         encoder = self._new_encoder(len(classes), encoder_seed)
         takes_weight = given is not None and has_fit_parameter(encoder, "sample_weight")
-        self.encoder_ = encoder.fit(forest, sample_weight=given) if takes_weight else encoder.fit(forest)
+        with _patience(NotConvergedWarning, self.encoder is None):
+            self.encoder_ = encoder.fit(forest, sample_weight=given) if takes_weight else encoder.fit(forest)
         self.vocabulary_ = self.encoder_.vocabulary_
         self.classes_ = classes
         self.columns_ = np.zeros(0, np.int64)
@@ -94,7 +95,7 @@ class TreeClassifier(ForestClassifier):
         self.temperature_ = 1.0
         if self.calibration == "temperature":
             self.temperature_ = self._fit_temperature(readout, codes, target, weight, readout_seed)
-        with self._patient():
+        with _patience(ConvergenceWarning, isinstance(self.readout, str)):
             if self.readout == "logistic":
                 (distinct,) = share(forest.arrays, max(1, forest.n_slots))
                 rows, total = ro.merge(target, distinct.tree_id, weight)
@@ -107,7 +108,8 @@ class TreeClassifier(ForestClassifier):
 
     def _new_encoder(self, n_classes: int, seed: int) -> Any:
         if self.encoder is None:
-            return HiddenTreeMixture(2 * n_classes, 4, encoding="score", sparse_output=True, random_state=seed)
+            settings = {"encoding": "score", "tol": 0.01, "sparse_output": True, "random_state": seed}
+            return HiddenTreeMixture(2 * n_classes, 4).set_params(**settings)
         if not (hasattr(self.encoder, "fit") and hasattr(self.encoder, "transform")):
             raise SettingError(f"encoder={self.encoder!r}; wanted a mixture or another transformer of forests, or None")
         encoder = _seeded(clone(self.encoder), seed)
@@ -150,7 +152,7 @@ class TreeClassifier(ForestClassifier):
                 f"calibration='temperature' holds out trees of every class in turn, and a class has {smallest} trees; "
                 f"wanted {ro.N_FOLDS} or more"
             )
-        with self._patient():
+        with _patience(ConvergenceWarning, isinstance(self.readout, str)):
             proba = cross_val_predict(
                 clone(readout),
                 codes,
@@ -170,17 +172,10 @@ class TreeClassifier(ForestClassifier):
         parts = KFold(min(ro.N_FOLDS, forest.n_trees), shuffle=True, random_state=seed)
         for train, test in parts.split(np.zeros(forest.n_trees)):
             part, held = split_off(forest, train, test)
-            likelihood = clone(self.encoder_).fit(part).score_samples(held)
+            with _patience(NotConvergedWarning, True):  # the fit to all trees has said so, if it is so
+                likelihood = clone(self.encoder_).fit(part).score_samples(held)
             surprise[test] = surprise_of(likelihood, held, part.n_nodes)
         return surprise
-
-    @contextlib.contextmanager
-    def _patient(self) -> Iterator[None]:
-        """Our own read-outs end after a fixed number of steps at the latest, and need no warning about it."""
-        with warnings.catch_warnings():
-            if isinstance(self.readout, str):
-                warnings.simplefilter("ignore", ConvergenceWarning)
-            yield
 
     # ---- prediction ---------------------------------------------------------------------------------------------
 
@@ -221,6 +216,9 @@ class TreeClassifier(ForestClassifier):
         header["encoder"], more = self.encoder_._pack()
         arrays |= {f"encoder.{name}": value for name, value in more.items()}
         header["readout"], more = ro.pack(self.readout_)
+        # Of a search that was given, the file keeps what it found.
+        own = type(self.readout).__name__ == header["readout"]["readout"]
+        header["readout_given"] = ro.describe(self.readout) if own else header["readout"]
         return header, arrays | {f"readout.{name}": value for name, value in more.items()}
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -237,7 +235,7 @@ class TreeClassifier(ForestClassifier):
         if header["encoder_params"] is not None:
             self.encoder = type(self.encoder_)(**header["encoder_params"])
         if self.readout is None:
-            self.readout = clone(self.readout_)
+            self.readout = ro.blank(header["readout_given"])
         return self
 
 
@@ -249,3 +247,12 @@ def _seeded(estimator: Any, seed: int) -> Any:
     """The estimator with a seed, if it takes one and has none."""
     unset = "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None
     return estimator.set_params(random_state=seed) if unset else estimator
+
+
+@contextlib.contextmanager
+def _patience(warning: type[Warning], ours: bool) -> Iterator[None]:
+    """Our own defaults end after a fixed number of steps at the latest, and need no warning about it."""
+    with warnings.catch_warnings():
+        if ours:
+            warnings.simplefilter("ignore", warning)
+        yield

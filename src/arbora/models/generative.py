@@ -95,7 +95,7 @@ class GenerativeTreeClassifier(ForestClassifier):
         self, forest: Forest, true: NDArray[np.int64], weight: Floats | None, rng: np.random.Generator
     ) -> list[Any]:
         """One model a class, over the labels and slots of all of them."""
-        prototype = HiddenTree(4) if self.model is None else self.model
+        prototype = HiddenTree(4, tol=0.01) if self.model is None else self.model
         if not hasattr(prototype, "score_samples"):
             raise SettingError(f"model={self.model!r}; wanted a HiddenTree, a HiddenTreeMixture, or None")
         n_slots = max(1, forest.n_slots) if prototype.n_slots is None else prototype.n_slots

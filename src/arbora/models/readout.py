@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]
 
 READOUTS = ("mlp", "logistic")
+KINDS = {"LogisticRegression": LogisticRegression, "MLPClassifier": MLPClassifier}  # those that files hold
 N_FOLDS = 3  # of paper 001's choice of hidden units, and of calibration
 HOLD_OUT_FROM = 1000  # with fewer trees a held-out tenth says too little to stop by
 
@@ -120,19 +121,32 @@ def pack(readout: Any) -> tuple[dict[str, Any], Arrays]:
             f"the read-out is a {kind.__name__}; files hold an MLPClassifier or a LogisticRegression: use one of them, "
             f"or save the encoder alone (encoder_.save)"
         )
-    return {"readout": kind.__name__, "params": plain(readout.get_params(deep=False))}, arrays
+    return describe(readout), arrays
+
+
+def describe(readout: Any) -> dict[str, Any]:
+    """Kind and settings of a read-out."""
+    return {"readout": type(readout).__name__, "params": plain(readout.get_params(deep=False))}
+
+
+def blank(header: dict[str, Any]) -> Any:
+    """A read-out of the kind and settings that `describe` told, not fitted."""
+    if header["readout"] not in KINDS:
+        raise ValueError(f"read-out {header['readout']!r} is not known")
+    params = dict(header["params"])
+    if "hidden_layer_sizes" in params:
+        params["hidden_layer_sizes"] = tuple(params["hidden_layer_sizes"])
+    return KINDS[header["readout"]](**params)
 
 
 def unpack(header: dict[str, Any], arrays: Arrays, classes: NDArray[Any], n_columns: int) -> Any:
     """The read-out that `pack` took apart; shapes are checked, nothing is executed."""
-    params = dict(header["params"])
+    model = blank(header)
     n_outputs = 1 if len(classes) == 2 else len(classes)
-    if header["readout"] == "LogisticRegression":
-        model = LogisticRegression(**params)
+    if isinstance(model, LogisticRegression):
         model.coef_, model.intercept_ = arrays["coef"], arrays["intercept"]
         _check_layers([model.coef_.T], [model.intercept_], n_columns, n_outputs)
-    elif header["readout"] == "MLPClassifier":
-        model = MLPClassifier(**{**params, "hidden_layer_sizes": tuple(params["hidden_layer_sizes"])})
+    else:
         n_layers = len(arrays) // 2
         model.coefs_ = [arrays[f"coef.layer{x}"] for x in range(n_layers)]
         model.intercepts_ = [arrays[f"intercept.layer{x}"] for x in range(n_layers)]
@@ -140,8 +154,6 @@ def unpack(header: dict[str, Any], arrays: Arrays, classes: NDArray[Any], n_colu
         model.n_layers_, model.n_outputs_ = n_layers + 1, n_outputs
         model.out_activation_ = "logistic" if n_outputs == 1 else "softmax"
         model._label_binarizer = LabelBinarizer().fit(classes)
-    else:
-        raise ValueError(f"read-out {header['readout']!r} is not known")
     model.classes_, model.n_features_in_ = classes, n_columns
     return model
 

@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from .encoder import table2 as encoder_table2
+from .encodings import encodings
 from .hidden_trees import defaults, table1_finite, table2_finite
 from .table import Table
 
@@ -11,6 +12,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "000-table1-finite": table1_finite,
     "000-table2-finite": table2_finite,
     "001-table2": encoder_table2,
+    "encodings": encodings,
     "defaults": defaults,
 }
 

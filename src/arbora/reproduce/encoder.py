@@ -255,8 +255,8 @@ def _chosen(name: str, kept: Kept) -> list[str]:
         errors = [result[way.name]["error"] for result in kept[setting]]
         best = min(float(v[1].split()[0]) for v in PAPER[name].values())
         lines.append(
-            f"{name}, {told}: the least error of the first runs on held-out training trees, {held_out:.2f} %, is that of "
-            f"{setting[0]} states, {setting[1]} components, {way.name}; its error on the test trees is "
+            f"{name}, {told}: the least error on held-out training trees in the first runs, {held_out:.2f} %, is that "
+            f"of {setting[0]} states, {setting[1]} components, {way.name}; its error on the test trees is "
             f"{mean_std(errors)} %, {errors[0]:.2f} % in the first run (paper's best: {best:.2f} %)."
         )
     return lines
