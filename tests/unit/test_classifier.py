@@ -396,3 +396,25 @@ def test_tampered_files_are_refused(readout, halves, tmp_path):
     changed = json.loads(json.dumps(header))
     changed["attributes"]["vocabulary_"] = ["a"]
     refused(changed, arrays)
+
+
+def test_trees_without_labels_give_counts_nothing_to_learn():
+    with pytest.raises(ForestError, match="codes of all trees are zero"):
+        quick(encoder=ab.SlotLabelCounts()).fit([None, (None, [None])] * 3, [0, 1] * 3)
+    model = quick().fit([None, (None, [None])] * 3, [0, 1] * 3)  # a mixture still sees the shapes
+    assert model.score([None, (None, [None])], [0, 1]) == 1.0
+
+
+def test_progress_is_told_when_asked(halves, monkeypatch):
+    from arbora.progress import Progress
+
+    train, _ = halves
+    shown: list[str] = []
+    monkeypatch.setattr(Progress, "show", lambda self: shown.append(self.what) if self.wanted else None)
+    tree = ab.HiddenTree(2, max_iter=1, tol=0)
+    quick().fit(train)
+    assert shown == []
+    quick(verbose=1).fit(train)
+    assert shown == ["fitting the read-out", "judging trees held out", "judging trees held out"]
+    ab.GenerativeTreeClassifier(tree, novelty=None, verbose=1, random_state=0).fit(train)
+    assert shown[3:] == ["fitting a model of each class"] * 5

@@ -13,8 +13,9 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ..errors import ArboraError, NotConvergedWarning, SettingError
+from ..errors import ArboraError, ForestError, NotConvergedWarning, SettingError
 from ..forest import Forest
+from ..progress import Progress
 from ..seeds import resolve_seed
 from ..sharing import share
 from . import readout as ro
@@ -41,6 +42,7 @@ class TreeClassifier(ForestClassifier):
     novelty : `is_novel` marks trees more surprising than all but this share of the training trees, each judged by a
         mixture that has not seen it (3 more fits of the encoder); None does without.
     random_state : a seed, or a generator, for encoder and read-out where they have none of their own.
+    verbose : whether to show progress, part by part.
 
     `encoder_` and `readout_` are the fitted parts; `columns_` are the columns of the codes that the read-out sees,
     those that are not zero in every training tree.
@@ -60,6 +62,7 @@ class TreeClassifier(ForestClassifier):
         class_weight: Any = None,
         novelty: float | None = 0.01,
         random_state: Any = None,
+        verbose: int = 0,
     ):
         self.encoder = encoder
         self.readout = readout
@@ -68,6 +71,7 @@ class TreeClassifier(ForestClassifier):
         self.class_weight = class_weight
         self.novelty = novelty
         self.random_state = random_state
+        self.verbose = verbose
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
@@ -83,18 +87,36 @@ class TreeClassifier(ForestClassifier):
         readout = self._new_readout(target, readout_seed)
         weight = self._readout_weight(readout, target, classes, given)
         encoder = self._new_encoder(len(classes), encoder_seed)
-        takes_weight = given is not None and has_fit_parameter(encoder, "sample_weight")
-        with _patience(NotConvergedWarning, self.encoder is None):
-            self.encoder_ = encoder.fit(forest, sample_weight=given) if takes_weight else encoder.fit(forest)
-        self.vocabulary_ = self.encoder_.vocabulary_
         self.classes_ = classes
+        with Progress("fitting the encoder", 3, bool(self.verbose)) as progress:
+            codes = self._fit_encoder(encoder, forest, given)
+            progress.advance("fitting the read-out")
+            self._fit_readout(readout, forest, codes, target, weight, readout_seed)
+            progress.advance("judging trees held out")
+            self._keep_surprise(forest, self._held_out_surprise(forest, encoder_seed))
+            progress.advance()
+        self._record_provenance(forest)
+        return self
+
+    def _fit_encoder(self, encoder: Any, forest: Forest, weight: Floats | None) -> Any:
+        """Fit the encoder; the columns of the codes that the read-out will see."""
+        takes_weight = weight is not None and has_fit_parameter(encoder, "sample_weight")
+        with _patience(NotConvergedWarning, self.encoder is None):
+            self.encoder_ = encoder.fit(forest, sample_weight=weight) if takes_weight else encoder.fit(forest)
+        self.vocabulary_ = self.encoder_.vocabulary_
         self.columns_ = np.zeros(0, np.int64)
         codes = self._codes(forest)
         self.columns_ = np.flatnonzero(np.bincount(codes.indices, minlength=codes.shape[1]))
-        codes = codes[:, self.columns_]
+        if not len(self.columns_):
+            raise ForestError("the codes of all trees are zero, so there is nothing to learn from; use a mixture")
+        return codes[:, self.columns_]
+
+    def _fit_readout(
+        self, readout: Any, forest: Forest, codes: Any, target: NDArray[Any], weight: Floats | None, seed: int
+    ) -> None:
         self.temperature_ = 1.0
         if self.calibration == "temperature":
-            self.temperature_ = self._fit_temperature(readout, codes, target, weight, readout_seed)
+            self.temperature_ = self._fit_temperature(readout, codes, target, weight, seed)
         with _patience(ConvergenceWarning, isinstance(self.readout, str)):
             if self.readout == "logistic":
                 (distinct,) = share(forest.arrays, max(1, forest.n_slots))
@@ -102,9 +124,6 @@ class TreeClassifier(ForestClassifier):
                 self.readout_ = readout.fit(codes[rows], target[rows], sample_weight=total)
             else:
                 self.readout_ = readout.fit(codes, target, **_as_fit_params(weight))
-        self._keep_surprise(forest, self._held_out_surprise(forest, encoder_seed))
-        self._record_provenance(forest)
-        return self
 
     def _new_encoder(self, n_classes: int, seed: int) -> Any:
         if self.encoder is None:

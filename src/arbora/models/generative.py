@@ -8,6 +8,7 @@ from sklearn.base import clone
 
 from ..errors import SettingError
 from ..forest import Forest
+from ..progress import Progress
 from ..seeds import resolve_seed
 from . import readout as ro
 from .batch import log_sum
@@ -31,6 +32,7 @@ class GenerativeTreeClassifier(ForestClassifier):
     novelty : `is_novel` marks trees more surprising than all but this share of the training trees, each judged by
         models that have not seen it (3 more fits of every model, the same as for calibration); None does without.
     random_state : a seed, or a generator, that replaces the model's own.
+    verbose : whether to show progress, model by model.
 
     `models_` are the fitted models, in the order of `classes_`.
     """
@@ -48,12 +50,14 @@ class GenerativeTreeClassifier(ForestClassifier):
         calibration: str | None = None,
         novelty: float | None = 0.01,
         random_state: Any = None,
+        verbose: int = 0,
     ):
         self.model = model
         self.class_prior = class_prior
         self.calibration = calibration
         self.novelty = novelty
         self.random_state = random_state
+        self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a model to the trees of each class; y left out is X's target."""
@@ -100,14 +104,16 @@ class GenerativeTreeClassifier(ForestClassifier):
             raise SettingError(f"model={self.model!r}; wanted a HiddenTree, a HiddenTreeMixture, or None")
         n_slots = max(1, forest.n_slots) if prototype.n_slots is None else prototype.n_slots
         models = []
-        for c in range(len(self.classes_)):
-            mine = np.flatnonzero(true == c)
-            seed = int(rng.integers(2**31 - 1))
-            model = clone(prototype).set_params(n_slots=n_slots, random_state=seed)
-            own = None if weight is None else weight[mine]
-            if own is not None and own.sum() <= 0:
-                raise SettingError(f"all trees of the class {self.classes_[c]} weigh nothing; leave them out")
-            models.append(model.fit(forest.take(mine), sample_weight=own))
+        with Progress("fitting a model of each class", len(self.classes_), bool(self.verbose)) as progress:
+            for c in range(len(self.classes_)):
+                mine = np.flatnonzero(true == c)
+                seed = int(rng.integers(2**31 - 1))
+                model = clone(prototype).set_params(n_slots=n_slots, random_state=seed)
+                own = None if weight is None else weight[mine]
+                if own is not None and own.sum() <= 0:
+                    raise SettingError(f"all trees of the class {self.classes_[c]} weigh nothing; leave them out")
+                models.append(model.fit(forest.take(mine), sample_weight=own))
+                progress.advance()
         return models
 
     def _held_out(
