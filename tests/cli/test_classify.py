@@ -158,9 +158,9 @@ def test_encode_follows_the_model_and_its_option(corpus: Path, classifier: Path,
     forest = read(corpus)
     run("encode", classifier, corpus, "--output", tmp_path / "c.npz")
     assert np.array_equal(sparse.load_npz(tmp_path / "c.npz").toarray(), model.transform(forest).toarray())
-    run("encode", classifier, corpus, "--output", tmp_path / "c.npz", "--encoding", "mean")
-    mean = model.encoder_.set_params(encoding="mean").transform(forest).toarray()
-    assert np.array_equal(sparse.load_npz(tmp_path / "c.npz").toarray(), mean)
+    run("encode", classifier, corpus, "--output", tmp_path / "c.npz", "--encoding", "weighted")
+    weighted = model.encoder_.set_params(encoding="weighted").transform(forest).toarray()
+    assert np.array_equal(sparse.load_npz(tmp_path / "c.npz").toarray(), weighted)
     run(
         "train-classifier",
         corpus,

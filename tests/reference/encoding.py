@@ -17,8 +17,6 @@ def encode(name, tree, node, proba, n_slots, n_labels):
         return slots.ravel()
     if name == "weighted":
         return np.concatenate([p * slots[k].ravel() for k, p in enumerate(proba)])
-    if name == "mean":
-        return slots.ravel() / len(tree)
     if name == "log":
         return np.log(1.0 + slots).ravel()
     if name == "posterior":

@@ -124,9 +124,9 @@ def test_seeds_reproduce(halves):
 def test_plain_pipeline_parts_and_a_search_over_the_whole(halves):
     train, test = halves
     pipe = make_pipeline(small().set_params(sparse_output=True), LogisticRegression(max_iter=300))
-    search = GridSearchCV(pipe, {"hiddentreemixture__encoding": ["mean", "score"]}, cv=3, error_score="raise")
+    search = GridSearchCV(pipe, {"hiddentreemixture__encoding": ["log", "score"]}, cv=3, error_score="raise")
     assert search.fit(train, train.target).best_params_ == {"hiddentreemixture__encoding": "score"}
-    grid = {"encoder__encoding": ["mean", "score"], "readout": ["logistic"]}
+    grid = {"encoder__encoding": ["log", "score"], "readout": ["logistic"]}
     search = GridSearchCV(quick(), grid, cv=3, error_score="raise").fit(train, train.target)
     assert search.best_params_["encoder__encoding"] == "score"
     assert search.score(test, test.target) > 0.9

@@ -72,7 +72,6 @@ class Encoding(StrEnum):
 
     sum = "sum"
     weighted = "weighted"
-    mean = "mean"
     log = "log"
     posterior = "posterior"
     score = "score"
@@ -428,7 +427,7 @@ def encode(
         typer.Option(
             "--encoding",
             help="What the codes hold: sum, posterior mass by component, slot and state; weighted, that times the "
-            "component's probability; mean, by node; log, its logarithm; posterior, the sums and the components' "
+            "component's probability; log, its logarithm; posterior, the sums and the components' "
             "probabilities; score, logarithms by slot and by label, and the components'. [default: the model's]",
             show_default=False,
         ),

@@ -1,7 +1,7 @@
 """Trees as sparse vectors: sums of node posteriors by slot (paper 001) or by label, and variants of them.
 
 What is summed is P(state of the node | tree, component), for every component of the model; docs/classification.md
-tells when to use which encoding and what each was worth on six corpora.
+tells when to use which encoding and what each was worth on several corpora.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -31,14 +31,12 @@ class Recipe(NamedTuple):
     #: posterior.
     parts: tuple[Literal["slots", "labels", "components"], ...]
     weighted: bool = False  # the sums of a component times its posterior
-    by_size: bool = False  # the sums divided by the number of nodes
     log: bool = False  # log(1 + sum) in place of the sum
 
 
 ENCODINGS: dict[str, Recipe] = {
     "sum": Recipe(("slots",)),
     "weighted": Recipe(("slots",), weighted=True),
-    "mean": Recipe(("slots",), by_size=True),
     "log": Recipe(("slots",), log=True),
     "posterior": Recipe(("slots", "components")),
     "score": Recipe(("slots", "labels", "components"), log=True),
@@ -107,8 +105,6 @@ def _encode_shard(recipe: Recipe, spec: tm.Spec, params: tm.Params, shard: Share
     weight = np.ones((shard.n_trees, n_components))
     if recipe.weighted:
         weight = np.where(given < NEGLIGIBLE, 0.0, given)
-    if recipe.by_size:
-        weight = weight / np.diff(start)[:, None]
     slot, label = shard.units.slot, shard.units.label
     parts = []
     for part in recipe.parts:

@@ -51,8 +51,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     n_slots : slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
     warm_start : fit goes on from the parameters of the last fit.
     learning_decay : the step of `partial_fit` is the batch's share of all trees seen, to this power.
-    encoding : what `transform` returns: ``"sum"`` (paper 001), ``"weighted"``, ``"mean"``, ``"log"``, ``"posterior"``
-        or ``"score"``; docs/classification.md says when to use which.  Fitting does not depend on it.
+    encoding : what `transform` returns: ``"sum"`` (paper 001), ``"weighted"``, ``"log"``, ``"posterior"`` or
+        ``"score"``; docs/classification.md says when to use which.  Fitting does not depend on it.
     sparse_output : whether `transform` returns a sparse matrix.
     shared : compute identical subtrees once (exact; False only to compare).
     shard_bytes : working memory of a shard of trees.
