@@ -11,7 +11,7 @@ from typer.testing import CliRunner
 
 import arbora
 from arbora.cli import app, commands
-from arbora.cli.classify import class_facts
+from arbora.cli.scores import class_facts
 from arbora.datasets import make_documents
 from arbora.io import read, write_jsonl
 from arbora.models.encoding import ENCODINGS

@@ -170,6 +170,8 @@ def test_weights_that_cannot_be_obeyed_are_refused(halves):
         quick(readout=KNeighborsClassifier(1), class_weight="balanced").fit(train)
     with pytest.raises(SettingError, match="class_weight names nonsense"):
         quick(class_weight={"nonsense": 2.0}).fit(train)
+    with pytest.raises(SettingError, match="class_weight='even'"):
+        quick(class_weight="even").fit(train)
 
 
 # ---- probabilities --------------------------------------------------------------------------------------------------
@@ -351,11 +353,12 @@ def test_two_classes_round_trip(halves, tmp_path):
     train, test = halves
     y = np.where(train.target == train.target[0], 1, 0)
     for readout in ("mlp", "logistic"):
-        model = quick(readout=readout, hidden_units=4).fit(train, y)
+        model = quick(readout=readout, hidden_units=4, class_weight={0: 1.0, 1: 2.0}).fit(train, y)
         model.save(tmp_path / "m.arbora")
         loaded = ab.load(tmp_path / "m.arbora")
         assert np.array_equal(loaded.predict_proba(test), model.predict_proba(test))
         assert loaded.classes_.dtype == y.dtype
+        assert loaded.get_params()["class_weight"] == {0: 1.0, 1: 2.0}
         assert loaded.readout_.predict(model.transform(test)[:, model.columns_]).shape == (len(test),)
 
 

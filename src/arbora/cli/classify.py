@@ -8,7 +8,7 @@ from typing import Annotated, Any
 import typer
 
 from . import commands as cmd
-from .tell import INTERRUPTED, Interrupts, Teller, command, fail, print_json, printable, stdout_console, usage
+from .tell import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
 
 
 class Readout(StrEnum):
@@ -103,7 +103,7 @@ def train_classifier(
       arbora train-classifier trees.jsonl -k 22 --states 8 --encoding sum --hidden 20,40,60,80,100
       arbora train-classifier trees.jsonl --readout generative --states 6 --folds 5 --json
     """
-    from . import files, reading
+    from . import files, reading, scores
 
     if readout is Readout.generative:
         for option, given in (("--encoding", encoding), ("--hidden", hidden), ("--balanced", balanced or None)):
@@ -136,7 +136,7 @@ def train_classifier(
         model.provenance_["reading"] = inputs.remembered()
         facts: dict[str, Any] = {"n_trees": forest.n_trees, "n_classes": len(model.classes_), "folds": folds}
         if held is not None:
-            facts |= class_facts(held["known"], held["class"])
+            facts |= scores.class_facts(held["known"], held["class"])
             if output is not None:
                 files.write_table(output, {"name": held["name"], "class": held["class"], "known": held["known"]})
         if save is not None:
@@ -147,7 +147,7 @@ def train_classifier(
     if as_json:
         print_json({**facts, "provenance": model.provenance_})
     else:
-        _show_training(facts)
+        scores.show_training(facts)
 
 
 @cmd.app.command()
@@ -188,7 +188,7 @@ def classify(
       arbora classify classifier.arbora test/ --classes folder --output test.csv
       arbora classify classifier.arbora new.jsonl --json
     """
-    from . import files, reading
+    from . import files, reading, scores
 
     with Teller(quiet).listening() as teller:
         fitted = load_classifier(model)
@@ -207,13 +207,13 @@ def classify(
         if as_json:
             print_json(facts)
         else:
-            _show_classified(facts)
+            scores.show_classified(facts)
         return
     if as_json:
         print_json(files.records(columns))
     else:
         typer.echo(files.csv_text(columns), nl=False)
-    for line in _lines(facts):
+    for line in scores.remarks(facts):
         teller.say(line)
 
 
@@ -341,6 +341,8 @@ def classified(model: Any, forest: Any) -> dict[str, list[Any]]:
 
 
 def _classified_facts(columns: Mapping[str, Sequence[Any]], known: Sequence[str]) -> dict[str, Any]:
+    from .scores import class_facts
+
     facts: dict[str, Any] = {
         "n_trees": len(columns["name"]),
         "sizes": {name: columns["class"].count(name) for name in known},
@@ -351,83 +353,3 @@ def _classified_facts(columns: Mapping[str, Sequence[Any]], known: Sequence[str]
         facts |= class_facts(columns["known"], columns["class"])
         facts["classes_never_trained"] = sorted(set(columns["known"]) - set(known))
     return facts
-
-
-def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:
-    """Error, scores of each class and the confusion matrix: rows are known classes, columns the classes given."""
-    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
-
-    truth = [str(name) for name in known]
-    names = sorted({*truth, *found})
-    parts = precision_recall_fscore_support(truth, found, labels=names, zero_division=0.0)
-    by_class = {
-        name: {"trees": int(n), "precision": precision, "recall": recall, "f1": f1}
-        for name, precision, recall, f1, n in zip(names, *(part.tolist() for part in parts), strict=True)
-    }
-    present = set(truth)
-    return {
-        "error": sum(a != b for a, b in zip(truth, found, strict=True)) / max(len(truth), 1),
-        "mean_f1": sum(by_class[name]["f1"] for name in present) / max(len(present), 1),
-        "by_class": by_class,
-        "confusion": {"classes": names, "table": confusion_matrix(truth, found, labels=names).tolist()},
-    }
-
-
-# ---- telling --------------------------------------------------------------------------------------------------------
-
-
-def _show_training(facts: Mapping[str, Any]) -> None:
-    console = stdout_console()
-    if "error" not in facts:
-        console.print(f"{facts['n_trees']:,} trees, {facts['n_classes']} classes; no tree was held out.")
-        return
-    console.print(
-        f"{facts['n_trees']:,} trees, {facts['n_classes']} classes. Error on trees held out, {facts['folds']} parts in "
-        f"turn: {facts['error']:.2%}; mean F1 of the classes {facts['mean_f1']:.3f}."
-    )
-    _show_scores(facts, console)
-
-
-def _show_classified(facts: Mapping[str, Any]) -> None:
-    from .show import _table
-
-    console = stdout_console()
-    table = _table("class", "trees")
-    for name, n in facts["sizes"].items():
-        table.add_row(printable(name), str(n))
-    console.print(table)
-    for line in _lines(facts):
-        console.print(printable(line))
-    if "error" in facts:
-        _show_scores(facts, console)
-
-
-def _lines(facts: Mapping[str, Any]) -> list[str]:
-    from ..summary import counted
-
-    lines = []
-    if facts["n_novel"]:
-        lines.append(f"{counted(facts['n_novel'], 'tree')} unlike those of the training; do not rely on their classes")
-    if facts["n_nodes_with_unseen_label"]:
-        nodes = counted(facts["n_nodes_with_unseen_label"], "node")
-        lines.append(f"{nodes} with labels never seen in training; these labels are summed out")
-    if facts.get("classes_never_trained"):
-        lines.append(f"known classes that the classifier has never seen: {', '.join(facts['classes_never_trained'])}")
-    if "error" in facts:
-        lines.append(f"error {facts['error']:.2%}, mean F1 of the classes {facts['mean_f1']:.3f}")
-    return lines
-
-
-def _show_scores(facts: Mapping[str, Any], console: Any) -> None:
-    from .show import _table
-
-    scores = _table("class", "trees", "precision", "recall", "F1")
-    for name, row in facts["by_class"].items():
-        figures = (f"{row[key]:.3f}" for key in ("precision", "recall", "f1"))
-        scores.add_row(printable(name), str(row["trees"]), *figures)
-    console.print(scores)
-    names = facts["confusion"]["classes"]
-    confusion = _table("known \\ given", *map(printable, names))
-    for name, counts in zip(names, facts["confusion"]["table"], strict=True):
-        confusion.add_row(printable(name), *(str(n) if n else "" for n in counts))
-    console.print(confusion)

@@ -156,6 +156,8 @@ class TreeClassifier(ForestClassifier):
                 f"{type(inner).__name__} takes no weights of trees, so neither class_weight nor sample_weight can be "
                 f"obeyed; leave them out, use another read-out, or a scikit-learn in which it does"
             )
+        if not (self.class_weight in (None, "balanced") or isinstance(self.class_weight, dict)):
+            raise SettingError(f"class_weight={self.class_weight!r}; wanted None, 'balanced', or weights by class")
         if isinstance(self.class_weight, dict) and not set(self.class_weight) <= set(classes.tolist()):
             unknown = sorted(map(str, set(self.class_weight) - set(classes.tolist())))
             raise SettingError(f"class_weight names {', '.join(unknown)}, which is no class of the trees")
@@ -191,8 +193,11 @@ class TreeClassifier(ForestClassifier):
         parts = KFold(min(ro.N_FOLDS, forest.n_trees), shuffle=True, random_state=seed)
         for train, test in parts.split(np.zeros(forest.n_trees)):
             part, held = split_off(forest, train, test)
-            with _patience(NotConvergedWarning, True):  # the fit to all trees has said so, if it is so
-                likelihood = clone(self.encoder_).fit(part).score_samples(held)
+            other = clone(self.encoder_)
+            if "checkpoint" in other.get_params():
+                other.set_params(checkpoint=None)  # it belongs to the fit to all trees
+            with _patience(NotConvergedWarning, True):  # that fit has said so, if it is so
+                likelihood = other.fit(part).score_samples(held)
             surprise[test] = surprise_of(likelihood, held, part.n_nodes)
         return surprise
 
@@ -253,6 +258,9 @@ class TreeClassifier(ForestClassifier):
         self.readout_ = ro.unpack(header["readout"], ro.below("readout", arrays), self.classes_, len(self.columns_))
         if header["encoder_params"] is not None:
             self.encoder = type(self.encoder_)(**header["encoder_params"])
+        if isinstance(self.class_weight, dict):  # JSON has text for keys, whatever the classes are
+            names = {str(name): name for name in self.classes_.tolist()}
+            self.class_weight = {names[key]: value for key, value in self.class_weight.items()}
         if self.readout is None:
             self.readout = ro.blank(header["readout_given"])
         return self

@@ -73,7 +73,7 @@ def encode(
     done = 0
     for shard in nodes.plain_shards(spec, n_components, once):
         mine = given[done : done + shard.n_trees] if posterior is not None else given
-        rows.append(_encode_shard(recipe, spec, params, shard, mine))
+        rows.append(_compact(_encode_shard(recipe, spec, params, shard, mine)))
         done += shard.n_trees
     return _compact(sparse.vstack(rows, format="csr")[distinct.tree_id])
 
