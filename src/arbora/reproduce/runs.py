@@ -1,8 +1,11 @@
 """Runs of an experiment kept as they finish, so that a table can be interrupted and gone on with."""
 
+import contextlib
 import json
 import os
-from collections.abc import Callable, Mapping
+import signal
+import threading
+from collections.abc import Callable, Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +16,11 @@ class Runs:
     def __init__(self, name: str) -> None:
         self.path = Path(os.environ.get("ARBORA_RUNS", ".arbora-runs")) / f"{name}.jsonl"
         self.done: dict[str, dict[str, Any]] = {}
+        self.torn = ""  # what ends a line that was cut short
         if self.path.exists():
-            for line in self.path.read_text(encoding="utf-8").splitlines():
+            text = self.path.read_text(encoding="utf-8")
+            self.torn = "" if text.endswith("\n") or not text else "\n"
+            for line in text.splitlines():
                 try:
                     entry = json.loads(line)
                 except ValueError:
@@ -22,14 +28,41 @@ class Runs:
                 self.done[_key(entry["setting"])] = entry["result"]
 
     def get(self, setting: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The result of a setting: as it was kept, or computed now and kept."""
+        """The result of a setting: as it was kept, or computed now and kept.
+
+        A run during which Ctrl-C came is not kept: fits end early by it, and do not say so.
+        """
         key = _key(setting)
         if key not in self.done:
-            self.done[key] = json.loads(json.dumps(compute()))
+            with _listening() as heard:
+                result = json.loads(json.dumps(compute()))
+            if heard:
+                raise KeyboardInterrupt
+            self.done[key] = result
             self.path.parent.mkdir(parents=True, exist_ok=True)
             with self.path.open("a", encoding="utf-8") as file:
-                file.write(json.dumps({"setting": dict(setting), "result": self.done[key]}) + "\n")
+                file.write(self.torn + json.dumps({"setting": dict(setting), "result": result}) + "\n")
+            self.torn = ""
         return self.done[key]
+
+
+@contextlib.contextmanager
+def _listening() -> Iterator[list[bool]]:
+    """Note Ctrl-C, and raise it, while the block lasts."""
+    heard: list[bool] = []
+
+    def note(number: int, frame: Any) -> None:
+        heard.append(True)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        yield heard
+        return
+    old = signal.signal(signal.SIGINT, note)
+    try:
+        yield heard
+    finally:
+        signal.signal(signal.SIGINT, old)
 
 
 def _key(setting: Mapping[str, Any]) -> str:
