@@ -241,9 +241,14 @@ def _row(name: str, setting: tuple[int, int], results: list[dict[str, Any]]) -> 
     silhouette, error = PAPER[name][setting]
     defined = [result["silhouette"] for result in results if result["silhouette"] is not None]
     collapsed = len(results) - len(defined)
-    ours = mean_std(defined) + (f" {collapsed}*" if collapsed else "")
-    cells = [mean_std([result[way.name]["error"] for result in results]) for way in WAYS]
+    ours = _spread(defined) + (f" {collapsed}*" if collapsed else "")
+    cells = [_spread([result[way.name]["error"] for result in results]) for way in WAYS]
     return [name, str(setting[0]), str(setting[1]), silhouette, ours, error, *cells, str(len(results))]
+
+
+def _spread(values: list[float]) -> str:
+    """Mean and deviation; of a single run, what it gave."""
+    return f"{values[0]:.2f}" if len(values) == 1 else mean_std(values)
 
 
 def _chosen(name: str, kept: Kept) -> list[str]:
@@ -257,7 +262,7 @@ def _chosen(name: str, kept: Kept) -> list[str]:
         lines.append(
             f"{name}, {told}: the least error on held-out training trees in the first runs, {held_out:.2f} %, is that "
             f"of {setting[0]} states, {setting[1]} components, {way.name}; its error on the test trees is "
-            f"{mean_std(errors)} %, {errors[0]:.2f} % in the first run (paper's best: {best:.2f} %)."
+            f"{_spread(errors)} % (paper's best: {best:.2f} %)."
         )
     return lines
 
