@@ -327,7 +327,7 @@ def test_slot_label_counts_pool_later_slots_and_leave_out_unseen_labels():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: quick(encoder=None, readout="mlp", hidden_units=(3, 4)),
+        lambda: quick(encoder=None, readout="mlp", hidden_units=3),
         lambda: quick(readout=MLPClassifier((4, 3), max_iter=1500, random_state=0)),
         lambda: quick(readout=LogisticRegression(C=0.5, max_iter=500)),
         lambda: quick(encoder=ab.SlotLabelCounts(log=True), calibration="temperature"),
