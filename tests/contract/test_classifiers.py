@@ -131,5 +131,6 @@ def test_searches_and_cross_validation(classifier, forest):
     assert proba.shape == (len(forest), 3)
     part = "model" if isinstance(classifier, ab.GenerativeTreeClassifier) else "encoder"
     name = f"{part}__n_states" if f"{part}__n_states" in classifier.get_params() else f"{part}__log"
-    search = GridSearchCV(classifier.set_params(novelty=None), {name: [1, 2]}, cv=2, error_score="raise").fit(forest, forest.target)
+    search = GridSearchCV(classifier.set_params(novelty=None), {name: [1, 2]}, cv=2, error_score="raise")
+    search.fit(forest, forest.target)
     assert search.best_score_ > 0.8
