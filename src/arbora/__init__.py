@@ -13,12 +13,15 @@ _HOME = {
     "ArboraError": "errors",
     "Forest": "forest",
     "ForestError": "errors",
+    "GenerativeTreeClassifier": "models",
     "HiddenTree": "models",
     "HiddenTreeMixture": "models",
     "InfiniteHiddenTreeMixture": "models",
     "MISSING": "forest",
     "ModelFileError": "errors",
     "ReadError": "errors",
+    "SlotLabelCounts": "models",
+    "TreeClassifier": "models",
     "UNSEEN": "forest",
     "from_networkx": "io",
     "load": "models",
@@ -47,11 +50,14 @@ __all__ = [
     "ArboraError",
     "Forest",
     "ForestError",
+    "GenerativeTreeClassifier",
     "HiddenTree",
     "HiddenTreeMixture",
     "InfiniteHiddenTreeMixture",
     "ModelFileError",
     "ReadError",
+    "SlotLabelCounts",
+    "TreeClassifier",
     "from_networkx",
     "load",
     "load_forest",
@@ -88,7 +94,15 @@ if TYPE_CHECKING:
         to_networkx,
         write_jsonl,
     )
-    from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
+    from .models import (
+        GenerativeTreeClassifier,
+        HiddenTree,
+        HiddenTreeMixture,
+        InfiniteHiddenTreeMixture,
+        SlotLabelCounts,
+        TreeClassifier,
+        load,
+    )
 
 
 def __getattr__(name: str) -> Any:

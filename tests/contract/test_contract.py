@@ -225,7 +225,8 @@ for forest in (forest, forest[3:9], forest.take([0, 0, 2]), ab.Forest.from_neste
                           ab.HiddenTreeMixture(3, 2, absent=absent, structure=structure, max_iter=2, tol=0, n_jobs=2,
                                                shard_bytes=2**14, n_slots=2)):
                 model.fit(forest, sample_weight=np.ones(len(forest)))
-                model.predict(forest[:2]); model.transform(forest); model.posterior(forest); model.decode(forest)
+                model.predict(forest[:2]); model.transform(forest)
+                model.set_params(encoding="score").transform(forest); model.posterior(forest); model.decode(forest)
                 model.sample(skeleton=forest); model.draw_labels(forest); model.partial_fit(forest)
             for update in ("em", "gibbs"):
                 model = ab.InfiniteHiddenTreeMixture(2, absent=absent, structure=structure, update=update, n_iter=2)

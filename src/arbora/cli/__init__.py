@@ -1,5 +1,6 @@
-"""The command line: ``arbora info|formats|convert|cluster|predict|encode|demo``."""
+"""The command line: ``arbora info|formats|convert|cluster|predict|encode|train-classifier|classify|demo``."""
 
+from . import classify  # noqa: F401, it adds its commands
 from .commands import app
 
 __all__ = ["app", "main"]

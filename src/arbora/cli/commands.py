@@ -75,6 +75,16 @@ class Init(StrEnum):
     random = "random"
 
 
+class Encoding(StrEnum):
+    """Encodings of trees."""
+
+    sum = "sum"
+    weighted = "weighted"
+    log = "log"
+    posterior = "posterior"
+    score = "score"
+
+
 def defaults(module: str = "mixture", name: str = "HiddenTreeMixture") -> dict[str, Any]:
     """Defaults of a model, from the signature in its source: to import it would take seconds."""
     source = (Path(__file__).parents[1] / "models" / f"{module}.py").read_text(encoding="utf-8")
@@ -103,7 +113,7 @@ Paths = Annotated[
         metavar="PATH", help="Files, globs or directories of one format; see arbora formats.", show_default=False
     ),
 ]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that cluster --save wrote.")]
+ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that --save wrote.")]
 FormatOption = Annotated[
     Format | None,
     typer.Option("--format", help="Format of the files, if their names do not tell; of folders, only these are read."),
@@ -425,7 +435,7 @@ def predict(
     from . import files, reading, show
 
     with Teller(quiet).listening() as teller:
-        fitted = _load(model, jobs)
+        fitted = _load_clusters(model, jobs)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         files.check_output("--output", output, files.TABLES, [*inputs.files, model])
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
@@ -457,6 +467,16 @@ def encode(
     model: ModelFile,
     paths: Paths,
     output: Annotated[Path, typer.Option("--output", "-o", help="Codes: .npz (sparse), .csv or .parquet.")],
+    encoding: Annotated[
+        Encoding | None,
+        typer.Option(
+            "--encoding",
+            help="What the codes hold: sum, posterior mass by component, slot and state; weighted, that times the "
+            "component's probability; log, its logarithm; posterior, the sums and the components' "
+            "probabilities; score, logarithms by slot and by label, and the components'. [default: the model's]",
+            show_default=False,
+        ),
+    ] = None,
     jobs: Jobs = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
@@ -466,20 +486,24 @@ def encode(
 ) -> None:
     """Turn trees into vectors for other learners: posterior mass by component, slot and state.
 
-    scipy.sparse.load_npz reads the .npz; .csv and .parquet also hold the names of trees and columns. Files are read as
-    those of the training were, unless --format or --read say otherwise.
+    MODEL may be a classifier; then the codes are those that it reads. scipy.sparse.load_npz reads the .npz; .csv and
+    .parquet also hold the names of trees and columns. Files are read as those of the training were, unless --format or
+    --read say otherwise.
 
     \b
     Examples:
       arbora encode model.arbora corpus/ --output codes.npz
       arbora encode model.arbora trees.jsonl --output codes.csv
+      arbora encode model.arbora trees.jsonl --output codes.npz --encoding score
     """
     from ..summary import counted, tree_names
     from . import files, reading
 
     with Teller(quiet).listening() as teller:
-        fitted = _load(model, jobs)
-        inputs = reading.find_like_training(fitted, paths, format, read, teller)
+        fitted, trained = _load_encoder(model, jobs)
+        if encoding is not None:
+            fitted.set_params(encoding=encoding.value)
+        inputs = reading.find_like_training(trained, paths, format, read, teller)
         files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs.files, model])
         forest = reading.read_trees(inputs, skip_bad, None, quiet)
         with teller.working("encoding"):
@@ -541,7 +565,7 @@ def _check_jobs(jobs: int | None) -> int | None:
     return jobs
 
 
-def _load(path: Path, jobs: int | None) -> Any:
+def _load(path: Path) -> Any:
     import zipfile
 
     from .. import load
@@ -549,10 +573,28 @@ def _load(path: Path, jobs: int | None) -> Any:
 
     if path.is_file() and not zipfile.is_zipfile(path):
         raise ModelFileError(f"{path}: this is not a model file; name one that arbora cluster --save wrote")
-    model = load(path)
-    if _check_jobs(jobs) is not None:
-        model.set_params(n_jobs=jobs)
-    return model
+    return load(path)
+
+
+def _load_clusters(path: Path, jobs: int | None) -> Any:
+    """A model that clusters."""
+    from ..errors import ModelFileError
+
+    model = _load(path)
+    if hasattr(model, "classes_"):
+        raise ModelFileError(f"{path}: this is a classifier; arbora classify gives trees their classes by it")
+    return model if _check_jobs(jobs) is None else model.set_params(n_jobs=jobs)
+
+
+def _load_encoder(path: Path, jobs: int | None) -> tuple[Any, Any]:
+    """A model that encodes, and the one that knows how its trees were read: itself, or the classifier around it."""
+    from ..errors import ModelFileError
+
+    model = _load(path)
+    encoder = getattr(model, "encoder_", model)
+    if "encoding" not in encoder.get_params():
+        raise ModelFileError(f"{path}: this model holds no mixture that encodes trees; name one that does")
+    return (encoder if _check_jobs(jobs) is None else encoder.set_params(n_jobs=jobs)), model
 
 
 def _command_line() -> str:

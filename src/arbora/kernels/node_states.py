@@ -176,22 +176,23 @@ def _double(parent, slot, tree):
 
 
 @jit
-def encode_rows(unit_start, slot, posterior, block_start, block_slot, data_out):
-    """Posterior mass by component, slot and state of every tree: the values of a sparse matrix, row after row.
+def encode_rows(unit_start, key, posterior, block_start, block_key, data_out):
+    """Posterior mass by component, key and state of every tree: the values of a sparse matrix, row after row.
 
-    `block_slot[block_start[t] : block_start[t + 1]]` are the slots tree t uses, increasing; the last is the root's.
+    `key` is the slot or the label of each node; `block_key[block_start[t] : block_start[t + 1]]` are those of tree t,
+    increasing.
     """
     n_states, n_lanes = posterior.shape[1:]
-    place = np.empty(block_slot.max() + 1, np.int64)
+    place = np.empty(block_key.max() + 1, np.int64)
     data_out[:] = 0.0
     for t in range(unit_start.shape[0] - 1):
         first, last = block_start[t], block_start[t + 1]
         n_blocks = last - first
         base = first * n_states * n_lanes
         for b in range(n_blocks):
-            place[block_slot[first + b]] = b
+            place[block_key[first + b]] = b
         for d in range(unit_start[t], unit_start[t + 1]):
-            b = place[slot[d]] if slot[d] >= 0 else n_blocks - 1
+            b = place[key[d]]
             for i in range(n_states):
                 for k in range(n_lanes):
                     data_out[base + (k * n_blocks + b) * n_states + i] += posterior[d, i, k]

@@ -1,19 +1,43 @@
 """One file per model: mathematics first, a thin estimator last."""
 
 import os
+from typing import Any
+
+from numpy.typing import NDArray
 
 from ..errors import ModelFileError
 from .base import MODEL_VERSION, ForestEstimator
+from .classifier import TreeClassifier
+from .counts import SlotLabelCounts
+from .generative import GenerativeTreeClassifier
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
 
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[ForestEstimator]] = {
-    model.__name__: model for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture)
+    model.__name__: model
+    for model in (
+        GenerativeTreeClassifier,
+        HiddenTree,
+        HiddenTreeMixture,
+        InfiniteHiddenTreeMixture,
+        SlotLabelCounts,
+        TreeClassifier,
+    )
 }
 
-__all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "InfiniteHiddenTreeMixture", "load"]
+__all__ = [
+    "MODELS",
+    "ForestEstimator",
+    "GenerativeTreeClassifier",
+    "HiddenTree",
+    "HiddenTreeMixture",
+    "InfiniteHiddenTreeMixture",
+    "SlotLabelCounts",
+    "TreeClassifier",
+    "load",
+]
 
 
 def load(path: str | os.PathLike[str]) -> ForestEstimator:
@@ -26,7 +50,12 @@ def load(path: str | os.PathLike[str]) -> ForestEstimator:
     if not isinstance(header.get("model"), str) or header["model"] not in MODELS:
         raise ModelFileError(f"{path}: it holds a {header.get('model')!r}, which this Arbora does not know; update it")
     try:
-        return MODELS[header["model"]](**header["params"])._restore(header, arrays)
+        return restore(header, arrays)
     except (TypeError, KeyError, ValueError, AttributeError, IndexError) as error:
         what = f"its content does not make a {header['model']}"
         raise ModelFileError(f"{path}: {what} ({error}); save it again") from None
+
+
+def restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ForestEstimator:
+    """The fitted model that `_pack` took apart."""
+    return MODELS[header["model"]](**header["params"])._restore(header, arrays)

@@ -54,7 +54,7 @@ class ForestEstimator(BaseEstimator):
         self.provenance_: dict[str, Any] = {
             "arbora": __version__,
             "model": type(self).__name__,
-            "params": {key: plain(value) for key, value in self.get_params(deep=False).items()},
+            "params": self._plain_params(),
             "n_trees": forest.n_trees,
             "n_nodes": forest.n_nodes,
             "data_sha256": fingerprint(forest),
@@ -70,8 +70,16 @@ class ForestEstimator(BaseEstimator):
         from ..io.container import write_container
 
         check_is_fitted(self)
-        header: dict[str, Any] = {"model": type(self).__name__, "params": {}, "attributes": {}}
-        header["params"] = {key: plain(value) for key, value in self.get_params(deep=False).items()}
+        header, arrays = self._pack()
+        write_container(path, kind="model", version=MODEL_VERSION, header=header, arrays=arrays)
+
+    def _plain_params(self) -> dict[str, Any]:
+        """Parameters as JSON can hold them."""
+        return {key: plain(value) for key, value in self.get_params(deep=False).items()}
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The fitted model as JSON and arrays; `_restore` undoes it."""
+        header: dict[str, Any] = {"model": type(self).__name__, "params": self._plain_params(), "attributes": {}}
         arrays: dict[str, NDArray[Any]] = {}
         for name in self._saved:
             value = getattr(self, name, None)
@@ -81,7 +89,7 @@ class ForestEstimator(BaseEstimator):
                 arrays.update({f"{name}.{key}": x for key, x in value.items()})
             else:
                 header["attributes"][name] = plain(value)
-        write_container(path, kind="model", version=MODEL_VERSION, header=header, arrays=arrays)
+        return header, arrays
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Put saved attributes back."""

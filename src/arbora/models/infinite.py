@@ -36,8 +36,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
 
     Parameters
     ----------
-    n_states, absent, structure, prior, leaf_prior, ..., n_slots, shard_bytes : as in `HiddenTreeMixture`, with other
-        defaults where they serve better here (docs/infinite.md).
+    n_states, absent, structure, prior, leaf_prior, ..., n_slots, encoding, shard_bytes : as in `HiddenTreeMixture`,
+        with other defaults where they serve better here (docs/infinite.md).
     concentration : of the Dirichlet process; larger means more groups a priori.
     concentration_prior : (shape, rate) of a gamma prior, to learn the concentration; None keeps it fixed.
     update : ``"gibbs"`` samples the posterior exactly.  ``"em"`` is the paper's Algorithm 2, drawn seating and one
@@ -98,6 +98,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         branching_prior: float | None = None,
         n_slots: int | None = None,
         novelty: float = 0.5,
+        encoding: str = "sum",
         sparse_output: bool = False,
         shard_bytes: int = SHARD_BYTES,
         checkpoint: str | os.PathLike[str] | None = None,
@@ -127,6 +128,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         self.branching_prior = branching_prior
         self.n_slots = n_slots
         self.novelty = novelty
+        self.encoding = encoding
         self.sparse_output = sparse_output
         self.shard_bytes = shard_bytes
         self.checkpoint = checkpoint
@@ -213,10 +215,9 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     def _fingerprint(self, forest: Forest) -> str:
         """What a checkpoint belongs to: the trees and every setting that shapes the chain."""
         free = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "verbose", "checkpoint", "random_state", "novelty")
+        output = ("encoding", "sparse_output")
         mine = self.get_params(deep=False).items()
-        told = [
-            f"{key}={plain(value)}" for key, value in mine if key not in (*free, "sparse_output") and value is not None
-        ]
+        told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]
         return f"{', '.join(told)}; trees {fingerprint(forest)[:16]}"
 
     def _keep(self, trace: Trace, forest: Forest, spec: tm.Spec) -> None:
@@ -372,8 +373,15 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
 
     def transform(self, X: Any) -> Any:
         """Encode trees as `HiddenTreeMixture.transform` does, by the groups of the fitted draw."""
+        return self._encoder().transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of `transform`."""
+        return self._encoder().get_feature_names_out()
+
+    def _encoder(self) -> HiddenTreeMixture:
         check_is_fitted(self, "mixture_")
-        return self.mixture_.set_params(sparse_output=self.sparse_output).transform(X)
+        return self.mixture_.set_params(encoding=self.encoding, sparse_output=self.sparse_output)
 
     def sample(self, n_samples: int = 1, skeleton: Any = None, random_state: Any = None) -> Forest:
         """Draw trees from the groups found; see `HiddenTreeMixture.sample`."""

@@ -14,6 +14,7 @@ from ..errors import ForestError, NotConvergedWarning, SettingError, Unexplained
 from ..forest import Forest
 from ..seeds import resolve_seed
 from ..sharing import iter_shards
+from . import encoding as enc
 from . import fitting, nodes, sampling
 from . import tree_model as tm
 from .base import ForestEstimator
@@ -50,6 +51,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     n_slots : slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
     warm_start : fit goes on from the parameters of the last fit.
     learning_decay : the step of `partial_fit` is the batch's share of all trees seen, to this power.
+    encoding : what `transform` returns: ``"sum"`` (paper 001), ``"weighted"``, ``"log"``, ``"posterior"`` or
+        ``"score"``; docs/classification.md says when to use which.  Fitting does not depend on it.
     sparse_output : whether `transform` returns a sparse matrix.
     shared : compute identical subtrees once (exact; False only to compare).
     shard_bytes : working memory of a shard of trees.
@@ -101,6 +104,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         n_slots: int | None = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
+        encoding: str = "sum",
         sparse_output: bool = False,
         shared: bool = True,
         shard_bytes: int = SHARD_BYTES,
@@ -125,6 +129,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         self.n_slots = n_slots
         self.warm_start = warm_start
         self.learning_decay = learning_decay
+        self.encoding = encoding
         self.sparse_output = sparse_output
         self.shared = shared
         self.shard_bytes = shard_bytes
@@ -417,6 +422,9 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def predict_proba(self, X: Any) -> Floats:
         """Posterior of the component of each tree; the mixing weights where no component can produce the tree."""
+        return self._component_proba(X)
+
+    def _component_proba(self, X: Any) -> Floats:
         joint = self._log_joint(X)
         total = log_sum(joint)
         impossible = ~np.isfinite(total)
@@ -462,20 +470,21 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         return self.predict(forest)
 
     def transform(self, X: Any) -> Any:
-        """Encode each tree as posterior mass by component, slot and state (paper 001); the root has a slot of its own.
+        """Encode each tree, by default as posterior mass by component, slot and state (paper 001).
 
-        Columns run over components, then slots (the root's last), then states; `get_feature_names_out` names them.
+        Columns run over components, then slots (the root has one of its own, the last), then states;
+        `get_feature_names_out` names them.  Other choices of `encoding` change the values or add columns.
         """
+        recipe = enc.find(self.encoding)
         forest = self._in_training_terms(X)
-        encoding = nodes.encode(self.spec_, self._fitted_params().tree, forest)
-        return encoding if self.sparse_output else encoding.toarray()
+        proba = self._component_proba(forest) if enc.needs_posterior(recipe) else None
+        codes = enc.encode(recipe, self.spec_, self._fitted_params().tree, forest, proba)
+        return codes if self.sparse_output else codes.toarray()
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of `transform`."""
         check_is_fitted(self, "weight_")
-        slots = [f"slot{l}" for l in range(self.n_slots_)] + ["root"]
-        components, states = range(len(self.weight_)), range(self.spec_.n_states)
-        return np.array([f"component{k}_{l}_state{i}" for k in components for l in slots for i in states], object)
+        return enc.column_names(enc.find(self.encoding), len(self.weight_), self.spec_, self.vocabulary_)
 
     def sample(self, n_samples: int = 1, skeleton: Any = None, random_state: Any = None) -> Forest:
         """Draw trees; the target of each is its component.
@@ -504,6 +513,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
             raise SettingError(f"structure={self.structure!r}; wanted None or 'branching'")
         if self.init not in STARTS:
             raise SettingError(f"init={self.init!r}; wanted one of {', '.join(STARTS)}")
+        enc.find(self.encoding)
         check_number("tol", self.tol, 0.0, np.inf)
         check_number("learning_decay", self.learning_decay, 0.5, 1.0)
         check_count("shard_bytes", self.shard_bytes)

@@ -2,6 +2,8 @@
 
 from collections.abc import Callable
 
+from .encoder import table2 as encoder_table2
+from .encodings import encodings
 from .evidence import defaults
 from .figures import figures5_to_7
 from .inex import figure9, tables2_and_3
@@ -14,6 +16,8 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "000-figures5-7": figures5_to_7,
     "000-tables2-3": tables2_and_3,
     "000-figure9": figure9,
+    "001-table2": encoder_table2,
+    "encodings": encodings,
     "defaults": defaults,
 }
 

@@ -1,0 +1,82 @@
+"""How well classes are told apart: error, scores of each class, confusion matrix, and what deserves a remark."""
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from ..summary import counted
+from .show import _table
+from .tell import printable, stdout_console
+
+
+def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:
+    """Error, scores of each class and the confusion matrix: rows are known classes, columns the classes given."""
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    truth = [str(name) for name in known]
+    names = sorted({*truth, *found})
+    parts = precision_recall_fscore_support(truth, found, labels=names, zero_division=0.0)
+    by_class = {
+        name: {"trees": int(n), "precision": precision, "recall": recall, "f1": f1}
+        for name, precision, recall, f1, n in zip(names, *(part.tolist() for part in parts), strict=True)
+    }
+    present = sorted(set(truth))
+    return {
+        "error": sum(a != b for a, b in zip(truth, found, strict=True)) / max(len(truth), 1),
+        "mean_f1": sum(by_class[name]["f1"] for name in present) / max(len(present), 1),
+        "by_class": by_class,
+        "confusion": {"classes": names, "table": confusion_matrix(truth, found, labels=names).tolist()},
+    }
+
+
+def show_training(facts: Mapping[str, Any]) -> None:
+    """Print how a classifier did on trees held out."""
+    console = stdout_console()
+    if "error" not in facts:
+        console.print(f"{facts['n_trees']:,} trees, {facts['n_classes']} classes; no tree was held out.")
+        return
+    console.print(
+        f"{facts['n_trees']:,} trees, {facts['n_classes']} classes. Error on trees held out, {facts['folds']} parts in "
+        f"turn: {facts['error']:.2%}; mean F1 of the classes {facts['mean_f1']:.3f}."
+    )
+    _show_scores(facts, console)
+
+
+def show_classified(facts: Mapping[str, Any]) -> None:
+    """Print how many trees each class was given and, where classes are known, how well."""
+    console = stdout_console()
+    table = _table("class", "trees")
+    for name, n in facts["sizes"].items():
+        table.add_row(printable(name), str(n))
+    console.print(table)
+    for line in remarks(facts):
+        console.print(printable(line))
+    if "error" in facts:
+        _show_scores(facts, console)
+
+
+def remarks(facts: Mapping[str, Any]) -> list[str]:
+    """What deserves a remark: novel trees, unseen labels, classes never trained, the error."""
+    lines = []
+    if facts["n_novel"]:
+        lines.append(f"{counted(facts['n_novel'], 'tree')} unlike those of the training; do not rely on their classes")
+    if facts["n_nodes_with_unseen_label"]:
+        nodes = counted(facts["n_nodes_with_unseen_label"], "node")
+        lines.append(f"{nodes} with labels never seen in training; these labels are summed out")
+    if facts.get("classes_never_trained"):
+        lines.append(f"known classes that the classifier has never seen: {', '.join(facts['classes_never_trained'])}")
+    if "error" in facts:
+        lines.append(f"error {facts['error']:.2%}, mean F1 of the classes {facts['mean_f1']:.3f}")
+    return lines
+
+
+def _show_scores(facts: Mapping[str, Any], console: Any) -> None:
+    scores = _table("class", "trees", "precision", "recall", "F1")
+    for name, row in facts["by_class"].items():
+        figures = (f"{row[key]:.3f}" for key in ("precision", "recall", "f1"))
+        scores.add_row(printable(name), str(row["trees"]), *figures)
+    console.print(scores)
+    names = facts["confusion"]["classes"]
+    confusion = _table("known \\ given", *map(printable, names))
+    for name, counts in zip(names, facts["confusion"]["table"], strict=True):
+        confusion.add_row(printable(name), *(str(n) if n else "" for n in counts))
+    console.print(confusion)

@@ -1,0 +1,186 @@
+"""The commands that classify: what they print and write, that every option changes what it names, and bad input."""
+
+import csv
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+from scipy import sparse
+from typer.testing import CliRunner
+
+import arbora
+from arbora.cli import app, commands
+from arbora.cli.scores import class_facts
+from arbora.datasets import make_documents
+from arbora.io import read, write_jsonl
+from arbora.models.encoding import ENCODINGS
+from tests.cli.test_commands import fails, run
+
+FAST = ("--components", "4", "--states", "2", "--max-iter", "4", "--readout", "logistic", "--folds", "2")
+
+
+@pytest.fixture(scope="module")
+def corpus(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("corpus") / "trees.jsonl"
+    write_jsonl(make_documents(8, random_state=0), path)
+    return path
+
+
+@pytest.fixture(scope="module")
+def classifier(corpus: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("model") / "c.arbora"
+    done = CliRunner().invoke(app, ["train-classifier", str(corpus), *FAST, "--save", str(path)])
+    assert done.exit_code == 0, (done.stderr, done.exception)
+    return path
+
+
+@pytest.mark.parametrize("name", ["train-classifier", "classify"])
+def test_help_has_examples(name: str) -> None:
+    text = run(name, "--help")
+    assert "Examples:" in text
+    assert f"arbora {name} " in text
+    assert name in run("--help")
+
+
+def test_the_choices_are_those_of_the_library() -> None:
+    assert [choice.value for choice in commands.Encoding] == list(ENCODINGS)
+
+
+def test_training_tells_what_held_out_trees_were_given(corpus: Path, tmp_path: Path) -> None:
+    table, model = tmp_path / "held.csv", tmp_path / "m.arbora"
+    text = run("train-classifier", corpus, *FAST, "--output", table, "--save", model)
+    assert "40 trees, 5 classes" in text
+    assert "known \\ given" in text
+    assert "precision" in text
+    rows = list(csv.DictReader(table.read_text().splitlines()))
+    assert len(rows) == 40
+    error = np.mean([row["class"] != row["known"] for row in rows])
+    facts = json.loads(run("train-classifier", corpus, *FAST, "--json"))
+    assert facts["error"] == error
+    assert facts["by_class"]["recipe"]["trees"] == 8
+    assert np.sum(facts["confusion"]["table"]) == 40
+    assert arbora.load(model).score(read(corpus)) > 0.9
+
+
+def test_every_option_of_training_changes_what_it_names(corpus: Path, tmp_path: Path) -> None:
+    def trained(*options: object) -> dict[str, object]:
+        path = tmp_path / "m.arbora"
+        run("train-classifier", corpus, "--max-iter", 2, "--folds", 0, *options, "--save", path)
+        return arbora.load(path).get_params()
+
+    base = trained()
+    assert (base["readout"], base["encoder__n_components"], base["encoder__n_states"]) == ("mlp", 10, 4)
+    assert (base["encoder__encoding"], base["hidden_units"], base["encoder__max_iter"]) == ("score", 100, 2)
+    assert (base["calibration"], base["class_weight"], base["novelty"], base["random_state"]) == (None, None, 0.01, 0)
+    small = ("--components", 2, "--states", 2)
+    assert trained(*small, "--readout", "logistic")["readout"] == "logistic"
+    changed = trained(*small, "--encoding", "sum", "--hidden", "3", "--balanced", "--novelty", 0.2, "--seed", 7)
+    assert (changed["encoder__n_components"], changed["encoder__n_states"]) == (2, 2)
+    assert (changed["encoder__encoding"], changed["hidden_units"], changed["class_weight"]) == ("sum", 3, "balanced")
+    assert (changed["novelty"], changed["random_state"]) == (0.2, 7)
+    assert trained(*small, "--readout", "logistic", "--calibrate")["calibration"] == "temperature"
+    assert trained(*small, "--hidden", "2,3")["hidden_units"] == [2, 3]
+    single = trained("--readout", "generative", "--states", 2)
+    assert single["model__n_states"] == 2
+    assert "model__n_components" not in single
+    assert trained("--readout", "generative", *small)["model__n_components"] == 2
+
+
+def test_classify_gives_classes_and_scores(corpus: Path, classifier: Path, tmp_path: Path) -> None:
+    done = CliRunner().invoke(app, ["classify", str(classifier), str(corpus)])
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert len(rows) == 40
+    model = arbora.load(classifier)
+    forest = read(corpus)
+    assert [row["class"] for row in rows] == model.predict(forest).tolist()
+    np.testing.assert_allclose([float(row["probability"]) for row in rows], model.predict_proba(forest).max(axis=1))
+    np.testing.assert_allclose([float(row["surprise"]) for row in rows], model.surprise(forest))
+    assert {row["known"] for row in rows} == set(forest.target.tolist())
+    assert "error" in done.stderr
+    assert json.loads(run("classify", classifier, corpus, "--json"))[0]["class"] == rows[0]["class"]
+    text = run("classify", classifier, corpus, "--output", tmp_path / "rows.csv")
+    assert "known \\ given" in text
+    assert len(list(csv.DictReader((tmp_path / "rows.csv").read_text().splitlines()))) == 40
+    facts = json.loads(run("classify", classifier, corpus, "--output", tmp_path / "rows.json", "--json"))
+    assert sum(facts["sizes"].values()) == 40
+    assert facts["classes_never_trained"] == []
+
+
+def test_novel_trees_and_unknown_classes_are_told(classifier: Path, tmp_path: Path) -> None:
+    strange = arbora.Forest.from_nested([("zebra", ["lion", ("gnu", ["emu"])])] * 2, target=["zoo", "zoo"])
+    write_jsonl(strange, tmp_path / "new.jsonl")
+    done = CliRunner().invoke(app, ["classify", str(classifier), str(tmp_path / "new.jsonl")])
+    rows = list(csv.DictReader(done.stdout.splitlines()))
+    assert [row["novel"] for row in rows] == ["true", "true"]
+    assert rows[0]["nodes_with_unseen_label"] == "4"
+    assert "2 trees unlike those of the training" in done.stderr
+    assert "known classes that the classifier has never seen: zoo" in done.stderr
+    lax = json.loads(run("classify", classifier, tmp_path / "new.jsonl", "--json", "--novelty", 0))
+    strict = json.loads(run("classify", classifier, tmp_path / "new.jsonl", "--json", "--novelty", 1))
+    assert all(row["novel"] for row in strict)
+    assert len(lax) == 2
+
+
+def test_classes_by_folder(tmp_path: Path) -> None:
+    for name, tag in (("one", "a"), ("two", "b")):
+        (tmp_path / name).mkdir()
+        for x in range(4):
+            (tmp_path / name / f"{x}.xml").write_text(f"<{tag}>{'<c/>' * (x + 1)}</{tag}>")
+    text = run("train-classifier", tmp_path, "--classes", "folder", *FAST, "--save", tmp_path / "m.arbora")
+    assert "8 trees, 2 classes" in text
+    facts = run("classify", tmp_path / "m.arbora", tmp_path / "one", "--classes", "folder", "--json")
+    assert [row["class"] for row in json.loads(facts)] == ["one"] * 4
+    reading = arbora.load(tmp_path / "m.arbora").provenance_["reading"]
+    assert reading["format"] == "xml"
+
+
+def test_bad_input(corpus: Path, classifier: Path, tmp_path: Path) -> None:
+    write_jsonl(arbora.Forest.from_nested(["a", ("a", ["b"])] * 4), tmp_path / "bare.jsonl")
+    assert "--classes folder" in fails("train-classifier", tmp_path / "bare.jsonl")
+    write_jsonl(arbora.Forest.from_nested(["a", "b"], target=["x", "x"]), tmp_path / "one.jsonl")
+    assert "all trees are of the class x" in fails("train-classifier", tmp_path / "one.jsonl")
+    fails("train-classifier", corpus, "--folds", 9, code=2)
+    fails("train-classifier", corpus, "--folds", 1, code=2)
+    fails("train-classifier", corpus, "--hidden", "none", code=2)
+    fails("train-classifier", corpus, "--readout", "logistic", "--hidden", 3, code=2)
+    fails("train-classifier", corpus, "--readout", "generative", "--encoding", "sum", code=2)
+    fails("train-classifier", corpus, "--folds", 0, "--output", tmp_path / "held.csv", code=2)
+    fails("train-classifier", corpus, "--save", corpus, code=2)
+    assert "arbora classify gives trees their classes" in fails("predict", classifier, corpus)
+    run("cluster", corpus, "--components", 2, "--states", 2, "--max-iter", 2, "--save", tmp_path / "clusters.arbora")
+    assert "this is no classifier; arbora predict" in fails("classify", tmp_path / "clusters.arbora", corpus)
+    assert "not a model file" in fails("classify", corpus, corpus)
+
+
+def test_encode_follows_the_model_and_its_option(corpus: Path, classifier: Path, tmp_path: Path) -> None:
+    model = arbora.load(classifier)
+    forest = read(corpus)
+    run("encode", classifier, corpus, "--output", tmp_path / "c.npz")
+    assert np.array_equal(sparse.load_npz(tmp_path / "c.npz").toarray(), model.transform(forest).toarray())
+    run("encode", classifier, corpus, "--output", tmp_path / "c.npz", "--encoding", "weighted")
+    weighted = model.encoder_.set_params(encoding="weighted").transform(forest).toarray()
+    assert np.array_equal(sparse.load_npz(tmp_path / "c.npz").toarray(), weighted)
+    run(
+        "train-classifier",
+        corpus,
+        "--readout",
+        "generative",
+        "--max-iter",
+        2,
+        "--folds",
+        0,
+        "--save",
+        tmp_path / "g.arbora",
+    )
+    assert "holds no mixture that encodes" in fails(
+        "encode", tmp_path / "g.arbora", corpus, "--output", tmp_path / "g.npz"
+    )
+
+
+def test_class_facts_by_hand() -> None:
+    facts = class_facts(["a", "a", "b", "c"], ["a", "b", "b", "b"])
+    assert facts["error"] == 0.5
+    assert facts["confusion"] == {"classes": ["a", "b", "c"], "table": [[1, 1, 0], [0, 1, 0], [0, 1, 0]]}
+    assert facts["by_class"]["b"] == pytest.approx({"trees": 1, "precision": 1 / 3, "recall": 1.0, "f1": 0.5})
+    assert facts["mean_f1"] == pytest.approx((2 / 3 + 0.5 + 0.0) / 3)
