@@ -8,7 +8,7 @@ from sklearn.exceptions import NotFittedError
 import arbora as ab
 from arbora.datasets import make_asymmetric_trees
 from arbora.errors import ChainsDisagreeWarning
-from arbora.kernels import draw_states, split_merge
+from arbora.kernels import draw_states, split_bags
 from arbora.models import bags as bg
 from arbora.models import tree_model as tm
 from arbora.models.batch import Batch
@@ -166,7 +166,7 @@ def test_counts_of_bags_have_the_marginal_probability_of_the_reference():
     table = bg.table_of(spec, priors)
     whole = [int(x) for x in cells.sum(axis=0)]
     rows = np.bincount(table.row, whole).astype(np.int64)
-    one = split_merge._log_marginal(np.array(whole), rows, table)
+    one = split_bags._log_marginal(np.array(whole), rows, table)
     np.testing.assert_allclose(one, bg.log_marginal(spec, np.array([whole], float), priors).sum(), rtol=1e-12)
 
 

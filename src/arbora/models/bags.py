@@ -12,7 +12,7 @@ from scipy import sparse
 from scipy.special import gammaln
 
 from ..kernels import draw_states
-from ..kernels.split_merge import Bags, Layout, Table
+from ..kernels.split_bags import Bags, Layout, Table
 from ..sharing import SharedForest
 from . import tree_model as tm
 from .batch import Batch

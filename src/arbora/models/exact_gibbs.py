@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..kernels import seating, split_merge
+from ..kernels import seating, split_bags
 from . import bags as bg
 from . import tree_model as tm
 from .batch import Batch
@@ -60,17 +60,17 @@ class ExactGibbs(StochasticEM):
         return state._replace(label=label, params=params, priors=priors), info
 
     def _split_merge(
-        self, rng: np.random.Generator, state: State, bags: split_merge.Bags
+        self, rng: np.random.Generator, state: State, bags: split_bags.Bags
     ) -> tuple[NDArray[np.int64], Mapping[str, float]]:
         """Propose some splits and merges; groups keep the order of their numbers."""
         label = state.label.copy()
         table, layout = bg.table_of(self.spec, state.priors), self.drawer.layout
         done = np.zeros(3)
         for _ in range(self.setting.n_split_merge):
-            kind = split_merge.split_or_merge(rng, label, bags, table, layout, np.log(state.concentration), N_SCANS)
+            kind = split_bags.split_or_merge(rng, label, bags, table, layout, np.log(state.concentration), N_SCANS)
             done[kind] += 1
         _, label = np.unique(label, return_inverse=True)
-        return label.astype(np.int64), {"n_splits": done[split_merge.SPLIT], "n_merges": done[split_merge.MERGED]}
+        return label.astype(np.int64), {"n_splits": done[split_bags.SPLIT], "n_merges": done[split_bags.MERGED]}
 
 
 def draw_priors(
