@@ -47,7 +47,7 @@ class DPGaussianMixture(GaussianHierarchy):
         kappa0: float | None = None,
         dof0: float | None = None,
         scaling: Scaling = "columns",
-        n_split_merge: int = 5,
+        n_split_merge: int = 3,
         init: Start = "kmeans",
         n_start: int = 10,
         estimate: Estimate = "vi",

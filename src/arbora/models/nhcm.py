@@ -47,7 +47,7 @@ class NHCM(GaussianHierarchy):
         kappa0: float | None = None,
         dof0: float | None = None,
         scaling: Scaling = "columns",
-        n_split_merge: int = 5,
+        n_split_merge: int = 3,
         init: gs.Start = "kmeans",
         n_start: int = 10,
         estimate: Estimate = "least_squares",
