@@ -83,10 +83,10 @@ def main() -> int:
 
     for seed in range(3):
         X, truth = mixture(seed, 5000)
-        model = DPGaussianMixture(n_chains=1, n_jobs=1, n_iter=20, random_state=0)
+        model = DPGaussianMixture(n_chains=1, n_jobs=1, n_iter=30, random_state=0)
         _, seconds = cpu(model.fit, X)
         ari = adjusted_rand_score(truth, model.labels_)
-        peer = BayesianGaussianMixture(n_components=20, max_iter=1000, random_state=0)
+        peer = BayesianGaussianMixture(n_components=30, max_iter=1000, random_state=0)
         labels, peer_seconds = cpu(peer.fit_predict, X)
         peer_ari = adjusted_rand_score(truth, labels)
         print(

@@ -3,6 +3,7 @@
 import numpy as np
 import pytest
 
+from arbora.kernels.split_merge import split_merge
 from arbora.models import gaussian_sampler as gs
 from arbora.models.nhcm_paper import PaperProcedure
 from tests.reference import nested_gaussian as reference
@@ -40,11 +41,11 @@ def data(n):
     return np.random.default_rng(1).normal(size=(n, 2)) * 1.6
 
 
-@pytest.mark.parametrize("n_split_merge", [0, 5])
+@pytest.mark.parametrize(("n_split_merge", "n_scans"), [(0, 0), (6, 0), (6, 2)])
 @pytest.mark.parametrize("kind", ["single", "flat", "nested"])
-def test_frequencies_of_all_states_are_the_enumerated_posterior(kind, n_split_merge):
+def test_frequencies_of_all_states_are_the_enumerated_posterior(kind, n_split_merge, n_scans):
     x = data(4)
-    setting, prior = setting_of(kind, 2, n_split_merge=n_split_merge, start="one")
+    setting, prior = setting_of(kind, 2, n_split_merge=n_split_merge, n_scans=n_scans, start="one")
     truth = reference.posterior(x, kind, A0, A1, prior)
     found = frequencies(gs.NestedGibbs(x, setting), 3000, 3)
     assert distance(found, truth) < 1.6 * noise(truth, 3000)
@@ -78,11 +79,48 @@ class WrongNewCluster(gs.NestedGibbs):
 
 
 class WrongPredictive(gs.NestedGibbs):
-    """Planted: the Student's constant of a sub-cluster forgets a degree of freedom."""
+    """Planted: the Student's constant of a sub-cluster is that of fewer degrees of freedom."""
 
     def hyper(self, concentration, scales):
         hyper = super().hyper(concentration, scales)
-        return hyper._replace(log_predictive=np.roll(hyper.log_predictive, 1))
+        return hyper._replace(log_predictive=hyper.log_predictive[np.arange(len(self.x) + 1) // 2])
+
+
+class OnlySplits(gs.NestedGibbs):
+    """Only splits and mergers move data: what Gibbs would mend shows."""
+
+    def _move_data(self, rng, state):
+        hyper = self.hyper(state.concentration, state.scales)
+        z = state.subcluster.copy()
+        pool = self._filled(z, state.cluster, hyper, 2 * len(state.cluster) + 40)
+        tries = 12
+        while tries:
+            made, accepted = split_merge(rng, self.x, z, pool, self.proposal(hyper), tries, 1)
+            tries -= made
+            if accepted:
+                pool = self._filled(z, pool.home, hyper, len(pool.home))
+        used, z = np.unique(z, return_inverse=True)
+        return z, np.unique(pool.home[used], return_inverse=True)[1], 0
+
+    def proposal(self, hyper):
+        return hyper
+
+
+class WrongSplits(OnlySplits):
+    """Planted: acceptance forgets the degrees of freedom of a marginal."""
+
+    def proposal(self, hyper):
+        return hyper._replace(log_gamma=0.8 * hyper.log_gamma)
+
+
+@pytest.mark.parametrize("kind", ["single", "flat", "nested"])
+def test_splits_and_mergers_alone_sample_the_posterior(kind):
+    x = data(4)
+    setting, prior = setting_of(kind, 2, start="one")
+    truth = reference.posterior(x, kind, A0, A1, prior)
+    limit = noise(truth, 3000)
+    assert distance(frequencies(OnlySplits(x, setting), 3000, 3), truth) < 2.0 * limit
+    assert distance(frequencies(WrongSplits(x, setting), 3000, 3), truth) > 2.5 * limit
 
 
 class WrongBlocks(gs.NestedGibbs):
@@ -95,7 +133,7 @@ class WrongBlocks(gs.NestedGibbs):
 
 @pytest.mark.parametrize(
     ("kind", "wrong"),
-    [("single", WrongNewCluster), ("nested", WrongNewCluster), ("flat", WrongPredictive), ("flat", WrongBlocks)],
+    [("single", WrongNewCluster), ("nested", WrongNewCluster), ("single", WrongPredictive), ("flat", WrongBlocks)],
 )
 def test_planted_errors_are_caught(kind, wrong):
     x = data(4)

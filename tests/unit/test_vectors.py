@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import parametrize_with_checks
+from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
 
 import arbora as ab
 from arbora.errors import ArboraError, ChainsDisagreeWarning, SettingError
@@ -20,7 +20,7 @@ PAPER = {"variant": "paper", "scale0": 1.0, "kappa0": 1.0, "n_iter": 3}
 MODELS = [
     ab.DPGaussianMixture(**BRIEF),
     ab.NHCM(**BRIEF),
-    ab.NHCM(prior="nested", spread=None, **BRIEF),
+    ab.NHCM(prior="nested", **BRIEF),
 ]
 
 
@@ -30,6 +30,14 @@ def test_scikit_learn_approves(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         check(estimator)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("model", [ab.DPGaussianMixture(), ab.NHCM(), ab.NHCM(prior="nested")])
+def test_scikit_learn_approves_the_defaults(model):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_estimator(model)
 
 
 @pytest.fixture(scope="module")
@@ -156,7 +164,7 @@ def test_every_estimate_gives_a_hierarchy(blobs, estimate):
 
 @pytest.mark.parametrize("prior", [None, (2.0, 2.0)])
 def test_concentrations_move_only_with_a_prior(blobs, prior):
-    for model in (ab.DPGaussianMixture(**BRIEF), ab.NHCM(**BRIEF), ab.NHCM(prior="nested", **BRIEF)):
+    for model in (ab.DPGaussianMixture(**BRIEF), ab.NHCM(spread=None, **BRIEF), ab.NHCM(prior="nested", **BRIEF)):
         drawn = model.set_params(concentration_prior=prior).fit(blobs[0]).trace_.stack("concentration")
         assert (np.ptp(drawn[..., 0]) > 0) == (prior is not None)
 
