@@ -97,6 +97,8 @@ def banana(quick: bool = False) -> Table:
     )
     for setting in SETTINGS[:1] if quick else SETTINGS:
         for name, make in {**_methods(), "scikit-learn BayesianGaussianMixture, 30 components": None}.items():
+            if "our defaults" in name and setting.radius == 1.0:
+                continue  # columns are scaled: what it would see is the first setting again
             outcomes, joints = [], []
             for seed in range(n_seeds):
                 data = datasets.make_bananas(200, setting.radius, setting.noise, random_state=seed)
@@ -121,7 +123,7 @@ def banana(quick: bool = False) -> Table:
         f"Mean and, in brackets, standard deviation over {n_seeds} seeds (of data and chain); last sweep of one chain.",
         "ARI and purity compare the top level with the two bananas. Concentrations 1, spread 3, degrees of freedom 5, "
         "kappa0 1, scale0 the identity and a sequential start, as in the paper; 'our defaults' scale the columns and "
-        "learn scale0 and kappa0.",
+        "learn scale0 and kappa0, so that radius 1 is the first setting again.",
         "The paper shows one run and no numbers: few clusters, several sub-clusters, and more groups for DPGMM than "
         "clusters for NHCM.",
     ]
