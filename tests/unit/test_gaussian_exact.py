@@ -137,7 +137,7 @@ class WrongBlocks(gs.NestedGibbs):
 )
 def test_planted_errors_are_caught(kind, wrong):
     x = data(4)
-    setting, prior = setting_of(kind, 2, start="one")
+    setting, prior = setting_of(kind, 2, n_split_merge=0, start="one")
     truth = reference.posterior(x, kind, A0, A1, prior)
     found = frequencies(wrong(x, setting), 3000, 3)
     assert distance(found, truth) > 2.0 * noise(truth, 3000)
