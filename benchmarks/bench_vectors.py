@@ -1,8 +1,8 @@
 """Gaussian hierarchies: the kernels against their twin, DPGaussianMixture against scikit-learn, and 50,000 rows.
 
 Prints CPU seconds, ratios and agreement with the truth in one run; fails if a sweep is less than 100 times as fast as
-the twin's, if a fit of one chain, of the first of 5, 10, 20 or 40 sweeps that reaches an adjusted Rand index of 0.98 on
-5,000 rows, takes more CPU time than scikit-learn's BayesianGaussianMixture, or if 50,000 rows do not fit in 2 GB.  ``--quick`` leaves the 50,000 rows out.
+the twin's, if a fit of one chain, of the first of 5, 10, 20 or 40 sweeps that reaches an adjusted Rand index of 0.98
+on 5,000 rows, takes more CPU time than scikit-learn's BayesianGaussianMixture, or if 50,000 rows do not fit in 2 GB.  ``--quick`` leaves the 50,000 rows out.
 """
 
 import argparse
@@ -94,7 +94,8 @@ def main() -> int:
         labels, peer_seconds = cpu(peer.fit_predict, X)
         peer_ari = adjusted_rand_score(truth, labels)
         print(
-            f"5,000 x 2, seed {seed}: arbora {seconds:5.2f} s, ARI {ari:.3f}, {model.n_components_} groups, {n_iter} sweeps; "
+            f"5,000 x 2, seed {seed}: arbora {seconds:5.2f} s, ARI {ari:.3f}, {model.n_components_} groups, "
+            f"{n_iter} sweeps; "
             f"scikit-learn {peer_seconds:5.2f} s, ARI {peer_ari:.3f}, {len(np.unique(labels))} groups, "
             f"{peer.n_iter_} iterations"
         )
