@@ -2,7 +2,8 @@
 
 Prints CPU seconds, ratios and agreement with the truth in one run; fails if a sweep is less than 100 times as fast as
 the twin's, if a fit of one chain, of the first of 5, 10, 20 or 40 sweeps that reaches an adjusted Rand index of 0.98
-on 5,000 rows, takes more CPU time than scikit-learn's BayesianGaussianMixture, or if 50,000 rows do not fit in 2 GB.  ``--quick`` leaves the 50,000 rows out.
+on 5,000 rows, takes more CPU time than scikit-learn's BayesianGaussianMixture, or if 50,000 rows do not fit in 2 GB.
+``--quick`` leaves the 50,000 rows out.
 """
 
 import argparse
