@@ -11,13 +11,16 @@ __version__ = "0.1.0"
 # Public name -> module that defines it.
 _HOME = {
     "ArboraError": "errors",
+    "DPGaussianMixture": "models",
     "Forest": "forest",
     "ForestError": "errors",
     "GenerativeTreeClassifier": "models",
     "HiddenTree": "models",
     "HiddenTreeMixture": "models",
     "InfiniteHiddenTreeMixture": "models",
+    "Hierarchy": "hierarchy",
     "MISSING": "forest",
+    "NHCM": "models",
     "ModelFileError": "errors",
     "ReadError": "errors",
     "SlotLabelCounts": "models",
@@ -40,19 +43,22 @@ _HOME = {
     "write_jsonl": "io",
 }
 _MODULES = (
-    *("chain", "datasets", "diagnostics", "errors", "forest", "io"),
+    *("chain", "datasets", "diagnostics", "errors", "forest", "hierarchy", "io"),
     *("metrics", "models", "plot", "reproduce", "sharing", "summary"),
 )
 
 __all__ = [
     "MISSING",
+    "NHCM",
     "UNSEEN",
     "ArboraError",
+    "DPGaussianMixture",
     "Forest",
     "ForestError",
     "GenerativeTreeClassifier",
     "HiddenTree",
     "HiddenTreeMixture",
+    "Hierarchy",
     "InfiniteHiddenTreeMixture",
     "ModelFileError",
     "ReadError",
@@ -78,6 +84,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
     from .forest import MISSING, UNSEEN, Forest
+    from .hierarchy import Hierarchy
     from .io import (
         from_networkx,
         load_forest,
@@ -95,6 +102,8 @@ if TYPE_CHECKING:
         write_jsonl,
     )
     from .models import (
+        NHCM,
+        DPGaussianMixture,
         GenerativeTreeClassifier,
         HiddenTree,
         HiddenTreeMixture,

@@ -6,22 +6,27 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..errors import ModelFileError
-from .base import MODEL_VERSION, ForestEstimator
+from .base import ForestEstimator
 from .classifier import TreeClassifier
 from .counts import SlotLabelCounts
+from .dp_gaussian import DPGaussianMixture
 from .generative import GenerativeTreeClassifier
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
+from .nhcm import NHCM
+from .saved import MODEL_VERSION, SavedEstimator
 
 # Models that can be loaded from a file, by the name written there.
-MODELS: dict[str, type[ForestEstimator]] = {
+MODELS: dict[str, type[SavedEstimator]] = {
     model.__name__: model
     for model in (
+        DPGaussianMixture,
         GenerativeTreeClassifier,
         HiddenTree,
         HiddenTreeMixture,
         InfiniteHiddenTreeMixture,
+        NHCM,
         SlotLabelCounts,
         TreeClassifier,
     )
@@ -29,6 +34,8 @@ MODELS: dict[str, type[ForestEstimator]] = {
 
 __all__ = [
     "MODELS",
+    "NHCM",
+    "DPGaussianMixture",
     "ForestEstimator",
     "GenerativeTreeClassifier",
     "HiddenTree",
@@ -40,7 +47,7 @@ __all__ = [
 ]
 
 
-def load(path: str | os.PathLike[str]) -> ForestEstimator:
+def load(path: str | os.PathLike[str]) -> SavedEstimator:
     """Read a fitted model that `save` wrote; nothing in the file is ever executed."""
     from ..io.container import read_container
 
@@ -56,6 +63,6 @@ def load(path: str | os.PathLike[str]) -> ForestEstimator:
         raise ModelFileError(f"{path}: {what} ({error}); save it again") from None
 
 
-def restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> ForestEstimator:
+def restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SavedEstimator:
     """The fitted model that `_pack` took apart."""
     return MODELS[header["model"]](**header["params"])._restore(header, arrays)

@@ -9,9 +9,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ForestError, SettingError
 from ..forest import UNSEEN, Forest
-from .base import ForestEstimator, plain
+from .base import ForestEstimator
 from .checks import check_number, check_weight
 from .readout import soften
+from .saved import plain
 
 Floats = NDArray[np.float64]
 

@@ -16,8 +16,8 @@ from sklearn.neural_network import MLPClassifier
 from sklearn.preprocessing import LabelBinarizer
 
 from ..errors import ArboraError, SettingError
-from .base import plain
 from .checks import check_count
+from .saved import plain
 
 Floats = NDArray[np.float64]
 Arrays = dict[str, NDArray[Any]]

@@ -7,6 +7,7 @@ from .encodings import encodings
 from .evidence import defaults
 from .figures import figures5_to_7
 from .inex import figure9, tables2_and_3
+from .nhcm import banana
 from .synthetic import table1
 from .table import Table
 
@@ -19,6 +20,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "001-table2": encoder_table2,
     "encodings": encodings,
     "defaults": defaults,
+    "004-banana": banana,
 }
 
 __all__ = ["EXPERIMENTS", "Table"]

@@ -27,6 +27,7 @@ class Table:
     remarks: list[str] = field(default_factory=list)
     more: list["Table"] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)  # by name of the file, without suffix
+    images: dict[str, bytes] = field(default_factory=dict)  # pictures without data, by name of the file
 
     def markdown(self, command: str, seconds: float) -> str:
         """The tables, their remarks and pictures, the command that made them and the processor time it took."""
@@ -45,7 +46,7 @@ class Table:
 
     def files(self) -> dict[str, bytes]:
         """Pictures and their data, by name of the file."""
-        named = {f"{name}.png": picture.png for name, picture in self.pictures.items()}
+        named = self.images | {f"{name}.png": picture.png for name, picture in self.pictures.items()}
         return named | {f"{name}.csv": picture.data.encode() for name, picture in self.pictures.items()}
 
 
