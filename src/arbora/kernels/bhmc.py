@@ -46,8 +46,10 @@ class Setting(NamedTuple):
     regularization: float
     margin: float
     direction_scale: float
-    branching: int  # of a finite tree
+    branching: int  # of a finite tree; 0 means nested
     procedure: int  # EXACT, OWN or PAPER
+    within_prior: tuple[float, float] = (0.0, 0.0)  # (shape, scale) of an inverse gamma; shape 0 keeps the variance
+    between_prior: tuple[float, float] = (0.0, 0.0)
 
 
 # ---- random numbers -------------------------------------------------------------------------------------------------

@@ -43,6 +43,16 @@ def _dirichlet(rng, log_share, n, weight_out):
 
 
 @jit
+def update(rng, queue, X, state, setting):
+    """Weights, means and variances given paths and components; returns the complete-data log-likelihood."""
+    draw_weights(rng, queue, state, setting)
+    mean = np.empty((state.n_components[0], X.shape[1]))
+    draw_means(rng, state, mean)
+    draw_variances(rng, X, mean, state, setting)
+    return log_tree_prior(queue, state, setting) + log_likelihood(X, mean, state)
+
+
+@jit
 def draw_weights(rng, queue, state, setting):
     """Weights of all nodes given paths and components: tables from the leaves up, then Dirichlets from the root down.
 
@@ -96,25 +106,23 @@ def draw_means(rng, state, mean_out):
 
 
 @jit
-def draw_variances(rng, X, mean, prior, state):
-    """Variance within components and that of their means, given means, under inverse-gamma priors [2, (shape, scale)].
-
-    A shape of zero keeps a variance as it is.
-    """
-    if prior[0, 0] > 0.0:
+def draw_variances(rng, X, mean, state, setting):
+    """Variance within components and that of their means, given means, under inverse-gamma priors."""
+    shape, scale = setting.within_prior
+    if shape > 0.0:
         squares = 0.0
         for n in range(X.shape[0]):
             for d in range(X.shape[1]):
                 squares += (X[n, d] - mean[state.component[n], d]) ** 2
-        shape = prior[0, 0] + 0.5 * X.shape[0] * X.shape[1]
-        state.variance[0] = (prior[0, 1] + 0.5 * squares) / rng.standard_gamma(shape)
-    if prior[1, 0] > 0.0:
+        state.variance[0] = (scale + 0.5 * squares) / rng.standard_gamma(shape + 0.5 * X.shape[0] * X.shape[1])
+    shape, scale = setting.between_prior
+    if shape > 0.0:
         squares = 0.0
         for k in range(state.n_components[0]):
             for d in range(X.shape[1]):
                 squares += mean[k, d] ** 2
-        shape = prior[1, 0] + 0.5 * state.n_components[0] * X.shape[1]
-        state.variance[1] = (prior[1, 1] + 0.5 * squares) / rng.standard_gamma(shape)
+        shape += 0.5 * state.n_components[0] * X.shape[1]
+        state.variance[1] = (scale + 0.5 * squares) / rng.standard_gamma(shape)
 
 
 @jit
@@ -132,7 +140,7 @@ def log_likelihood(X, mean, state):
 
 
 @jit
-def log_tree_prior(queue, state, setting, nested):
+def log_tree_prior(queue, state, setting):
     """log p(paths): of the nested Chinese restaurant process, or of its finite form with `branching` children."""
     alpha = setting.path_concentration
     total = 0.0
@@ -142,7 +150,7 @@ def log_tree_prior(queue, state, setting, nested):
             continue
         if state.first_child[z] >= 0:
             total += math.lgamma(alpha) - math.lgamma(alpha + state.below[z])
-        if z > 0 and nested:
+        if z > 0 and setting.branching == 0:
             total += np.log(alpha) + math.lgamma(state.below[z])
         elif z > 0:
             share = alpha / setting.branching

@@ -25,8 +25,8 @@ class Start(NamedTuple):
 class HierarchySampler:
     """A sampler for `arbora.chain`: finite trees by Gibbs steps over leaves, nested ones by proposals of the prior.
 
-    `variance` is (within components, of their means); `variance_prior` has (shape, scale) of an inverse-gamma prior of
-    each, or shape 0 to keep it fixed.  `starts` are tried in turn at random; without them paths come from the prior.
+    `variance` is (within components, of their means), to begin with if the setting has priors for them.  `starts` are
+    taken at random; without them paths come from the prior.  With `moving=False` paths stay where they start.
     """
 
     def __init__(
@@ -34,16 +34,14 @@ class HierarchySampler:
         X: Floats,
         depth: int,
         setting: Setting,
-        variance: Floats,
-        variance_prior: Floats,
+        variance: tuple[float, float],
         starts: tuple[Start, ...] = (),
         *,
-        nested: bool = False,
         moving: bool = True,
     ):
         self.X = np.ascontiguousarray(X, np.float64)
-        self.depth, self.setting, self.nested = depth, setting, nested
-        self.variance, self.variance_prior = np.asarray(variance, np.float64), np.asarray(variance_prior, np.float64)
+        self.depth, self.setting, self.nested = depth, setting, setting.branching == 0
+        self.variance = np.array(variance, np.float64)
         self.starts, self.moving = starts, moving
 
     # ---- the start ----------------------------------------------------------------------------------------------
@@ -54,7 +52,7 @@ class HierarchySampler:
         if self.starts:
             start = self.starts[int(rng.integers(len(self.starts)))]
         else:
-            start = Start(draw_paths(rng, n, self.depth, self.setting, self.nested), rng.integers(0, 3, n))
+            start = Start(draw_paths(rng, n, self.depth, self.setting), rng.integers(0, 3, n))
         return self.state_at(rng, start)
 
     def state_at(self, rng: np.random.Generator, start: Start) -> State:
@@ -82,7 +80,7 @@ class HierarchySampler:
             n_components=np.array([n_components]),
             variance=self.variance.copy(),
         )
-        lay_out(start.path, state, self.setting.branching, self.nested)
+        lay_out(start.path, state, self.setting.branching)
         bhmc_weights.refresh_totals(self.X, state)
         for _ in range(5):  # tables seated by uniform weights are soon forgotten
             bhmc_weights.draw_weights(rng, self._queue(state), state, self.setting)
@@ -92,23 +90,19 @@ class HierarchySampler:
 
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
         """Paths and components datum by datum, then weights, directions, means and variances."""
-        before = state.path.copy()
+        before = state.path[:, -1].copy()
         bhmc_weights.refresh_totals(self.X, state)
         state = self._move(rng, state)
         queue = self._queue(state)
-        bhmc_weights.draw_weights(rng, queue, state, self.setting)
+        cdll = float(bhmc_weights.update(rng, queue, self.X, state, self.setting))
         hinge = self._draw_directions(rng, queue, state)
-        mean = np.empty((state.n_components[0], self.X.shape[1]))
-        bhmc_weights.draw_means(rng, state, mean)
-        bhmc_weights.draw_variances(rng, self.X, mean, self.variance_prior, state)
-        cdll = bhmc_weights.log_tree_prior(queue, state, self.setting, self.nested)
-        cdll += bhmc_weights.log_likelihood(self.X, mean, state)
+        rcdll = cdll - 2.0 * self.setting.regularization * hinge
         info = {
-            "rcdll": cdll - 2.0 * self.setting.regularization * hinge,
-            "cdll": cdll,
-            "n_nodes": float((state.below[queue] > 0).sum() - 1),
+            "log_joint": rcdll,  # Eq. (22), the regularised complete-data log-likelihood
+            "n_nodes": float(np.count_nonzero(state.below[queue]) - 1),
             "n_components": float(state.n_components[0]),
-            "moved": float((before[:, -1] != state.path[:, -1]).mean()),
+            "cdll": cdll,
+            "moved": float((before != state.path[:, -1]).mean()),
             "deviation": float(np.sqrt(state.variance[0])),
         }
         return state, info
@@ -144,8 +138,9 @@ class HierarchySampler:
     # ---- what is kept -------------------------------------------------------------------------------------------
 
     def draw(self, state: State) -> Mapping[str, NDArray[Any]]:
-        """Paths and components."""
-        return {"path": state.path.astype(np.int32), "component": state.component.astype(np.int32)}
+        """Nodes of the data on each level, [level, datum], and their components."""
+        levels = np.ascontiguousarray(state.path.T, np.int32)
+        return {"levels": levels, "component": state.component.astype(np.int32)}
 
     def pack(self, state: State) -> Mapping[str, NDArray[Any]]:
         """All of the state."""
@@ -171,8 +166,9 @@ def grown(state: State) -> State:
     )
 
 
-def lay_out(path: Ints, state: State, branching: int, nested: bool) -> None:
+def lay_out(path: Ints, state: State, branching: int) -> None:
     """Give every group of the start a slot, link the slots, and count the data below them."""
+    nested = branching == 0
     if not nested:
         n_inner = (len(state.rest) - 1) // branching
         for z in range(n_inner):
@@ -202,8 +198,9 @@ def lay_out(path: Ints, state: State, branching: int, nested: bool) -> None:
         state.n_free[0] = len(left)
 
 
-def draw_paths(rng: np.random.Generator, n: int, depth: int, setting: Setting, nested: bool) -> Ints:
+def draw_paths(rng: np.random.Generator, n: int, depth: int, setting: Setting) -> Ints:
     """Paths of n data from the prior; numbers are those of children within their parent."""
+    nested = setting.branching == 0
     path = np.zeros((n, depth), np.int64)
     seen: dict[tuple[int, ...], list[int]] = {}
     for row in path:
