@@ -13,7 +13,7 @@ import signal
 import threading
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, wait
+from concurrent.futures import FIRST_EXCEPTION, Future, ProcessPoolExecutor, ThreadPoolExecutor, wait
 from concurrent.futures.process import BrokenProcessPool
 from dataclasses import dataclass
 from multiprocessing.connection import wait as wait_for
@@ -72,6 +72,7 @@ def run_chains(
     thin: int = 1,
     seed: Any,
     n_jobs: int | None = None,
+    threads: bool = False,
     checkpoint: str | os.PathLike[str] | None = None,
     checkpoint_every: float = 30.0,
     fingerprint: str = "",
@@ -80,8 +81,8 @@ def run_chains(
     """Run `n_chains` chains of `n_sweeps` sweeps, and keep the last of every `thin` sweeps after `burn_in`.
 
     `seed` is None, an integer, a Generator, a SeedSequence, or the `seed` of an earlier trace.  With `n_jobs` above 1
-    (-1: all cores) chains run in that many processes; the result is the same, bit for bit.  Ctrl-C ends the run after
-    the sweep and returns what there is; a second one aborts.
+    (-1: all cores) chains run in that many processes, or `threads` if the sampler lets go of Python's lock; the result
+    is the same, bit for bit.  Ctrl-C ends the run after the sweep and returns what there is; a second one aborts.
 
     `checkpoint` is a folder to which each chain is written every `checkpoint_every` seconds.  The same call resumes it;
     a larger `n_sweeps` or `n_chains` extends it; another seed, burn-in, thinning or `fingerprint` (name it after data
@@ -96,7 +97,9 @@ def run_chains(
         n_workers = 1  # all there is to do is to read files
     with Progress("sampling", n_chains * n_sweeps, progress) as bar, _Interrupts() as interrupts:
         board = _Board(bar, n_chains, n_sweeps)
-        if n_workers > 1:
+        if n_workers > 1 and threads:
+            records = _run_in_threads(sampler, plan, n_chains, n_workers, interrupts, board)
+        elif n_workers > 1:
             records = _run_in_processes(sampler, plan, n_chains, n_workers, interrupts, board)
         else:
             records = _run_here(sampler, plan, n_chains, interrupts, board)
@@ -288,6 +291,41 @@ def _run_here(
         if interrupts.wanted:
             raise  # the second one
         # Raised by the sampler in the midst of a sweep: its state may be half changed, and must not be written.
+    return [chain.record for chain in chains]
+
+
+# ---- in several threads ---------------------------------------------------------------------------------------------
+
+
+def _run_in_threads(
+    sampler: Sampler[State], plan: _Plan, n_chains: int, n_workers: int, interrupts: _Interrupts, board: _Board
+) -> list[Record]:
+    """Each thread takes every `n_workers`-th chain; errors and Ctrl-C let all of them end their sweep and save."""
+    chains = [_Chain(sampler, plan, number) for number in range(n_chains)]
+    stop = threading.Event()
+    news: dict[int, tuple[Mapping[int, int], Mapping[str, float]]] = {}  # by thread; told by this one alone
+
+    def work(worker: int) -> None:
+        mine = chains[worker::n_workers]
+        _advance(mine, plan.n_sweeps, stop.is_set, lambda *told: news.update({worker: told}))
+        for chain in mine:
+            chain.save()
+
+    with ThreadPoolExecutor(n_workers) as pool:
+        try:
+            futures = {pool.submit(work, worker) for worker in range(n_workers)}
+            pending = futures
+            while pending:
+                done, pending = wait(pending, 0.1, FIRST_EXCEPTION)
+                for told in list(news.values()):
+                    board.tell(*told)
+                board.bar.show()
+                if interrupts.wanted or any(future.exception() for future in done):
+                    stop.set()
+        finally:
+            stop.set()
+    for future in futures:
+        future.result()
     return [chain.record for chain in chains]
 
 

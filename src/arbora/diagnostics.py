@@ -254,11 +254,7 @@ def _good_starts(draws: _Comparison, weight: Floats, n_slots: int) -> list[Group
     starts = []
     allowed = draws.n_groups <= n_slots
     if allowed.any():
-        expected = np.zeros(len(weight))
-        for c in range(len(weight)):  # losses are symmetric: half of them are enough
-            distance = _against(draws, draws.group[c], c)
-            expected[c] += weight[c:] @ distance
-            expected[c + 1 :] += weight[c] * distance[1:]
+        expected = _expected(draws, weight)
         starts.append(draws.group[np.where(allowed, expected, np.inf).argmin()])
     if 2 <= n_data <= _LINKAGE_LIMIT:
         together = np.zeros((n_data, n_data))
@@ -267,6 +263,25 @@ def _good_starts(draws: _Comparison, weight: Floats, n_slots: int) -> list[Group
         cuts, _ = _as_groups(cut_tree(tree, np.arange(1, n_slots + 1)).T)
         starts.append(cuts[np.argmin([weight @ _against(draws, cut) for cut in cuts])])
     return starts
+
+
+def expected_losses(labels: ArrayLike, loss: Loss = "vi") -> Floats:
+    """Mean loss of each draw against all draws, chains pooled: the least is the draw that stands for all best.
+
+    >>> expected_losses([[0, 0, 1], [0, 0, 1], [0, 1, 1]], "binder").round(3)
+    array([0.222, 0.222, 0.444])
+    """
+    group, _ = _as_groups(labels)
+    return _expected(_comparison(group, loss), np.full(len(group), 1.0 / len(group)))
+
+
+def _expected(draws: _Comparison, weight: Floats) -> Floats:
+    expected = np.zeros(len(weight))
+    for c in range(len(weight)):  # losses are symmetric: half of them are enough
+        distance = _against(draws, draws.group[c], c)
+        expected[c] += weight[c:] @ distance
+        expected[c + 1 :] += weight[c] * distance[1:]
+    return expected
 
 
 def _search(rng: np.random.Generator, target: partitions.Target, n_slots: int, start: Groups | None) -> Groups:

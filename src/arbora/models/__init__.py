@@ -3,20 +3,21 @@
 import os
 
 from ..errors import ModelFileError
-from .base import MODEL_VERSION, ForestEstimator
+from .base import ForestEstimator
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
+from .saved import MODEL_VERSION, SavedEstimator
 
 # Models that can be loaded from a file, by the name written there.
-MODELS: dict[str, type[ForestEstimator]] = {
+MODELS: dict[str, type[SavedEstimator]] = {
     model.__name__: model for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture)
 }
 
 __all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "InfiniteHiddenTreeMixture", "load"]
 
 
-def load(path: str | os.PathLike[str]) -> ForestEstimator:
+def load(path: str | os.PathLike[str]) -> SavedEstimator:
     """Read a fitted model that `save` wrote; nothing in the file is ever executed."""
     from ..io.container import read_container
 

@@ -15,11 +15,12 @@ from ..errors import ChainsDisagreeWarning, SettingError
 from ..forest import Forest
 from ..seeds import resolve_seed
 from . import tree_model as tm
-from .base import ForestEstimator, fingerprint, plain
+from .base import ForestEstimator, fingerprint
 from .batch import log_sum
 from .checks import check_count, check_number
 from .dp_samplers import ExactGibbs, Seats, Setting, StochasticEM
 from .mixture import SHARD_BYTES, HiddenTreeMixture
+from .saved import plain
 from .starts import hellinger_features
 
 Floats = NDArray[np.float64]
