@@ -41,12 +41,12 @@ class Twin:
     @classmethod
     def of(cls, X, state, setting):
         """The twin of a kernel's state."""
-        nodes = {0: Node(None, X.shape[1])}
+        nodes = {0: Node(None, state.direction.shape[1])}
         queue = [0]
         for z in queue:
             c = int(state.first_child[z])
             while c >= 0:
-                nodes[c] = Node(nodes[z], X.shape[1])
+                nodes[c] = Node(nodes[z], state.direction.shape[1])
                 nodes[z].children.append(nodes[c])
                 queue.append(c)
                 c = int(state.next_sibling[c])
@@ -113,8 +113,13 @@ class Twin:
 
     # ---- paths
 
+    def seen(self, x):
+        """A datum as directions see it: with a one at its end if they have an intercept."""
+        return np.append(x, 1.0) if len(self.root.direction) > len(x) else x
+
     def violation(self, x, leaf):
         """rho: the worst violation on a path; 0 without siblings."""
+        x = self.seen(x)
         found = [
             self.setting.margin - (node.direction - s.direction) @ x for node in leaf.path() for s in node.siblings()
         ]
@@ -190,7 +195,7 @@ class Twin:
         return node, born
 
     def new_node(self, rng, parent):
-        s, node = self.setting, Node(parent, self.X.shape[1])
+        s, node = self.setting, Node(parent, len(parent.direction))
         share = dirichlet(rng, [s.weight_concentration * w for w in [*parent.weight, parent.rest]])
         node.weight, node.rest = share[:-1], share[-1]
         node.direction = s.direction_scale * np.array([rng.standard_normal() for _ in node.direction])
@@ -263,12 +268,13 @@ class Twin:
         """Equations (19) and (20), signs mended, with s_n of Eq. (12) held."""
         s, c = self.setting, self.setting.regularization
         worst = []
-        for x, leaf in zip(self.X, self.leaf, strict=True):
+        rows = [self.seen(x) for x in self.X]
+        for x, leaf in zip(rows, self.leaf, strict=True):
             pairs = [(node, rival) for node in leaf.path() for rival in node.siblings()]
             worst.append(max(pairs, key=lambda p: s.margin - (p[0].direction - p[1].direction) @ x, default=None))  # noqa: B023
         for z in self.root.breadth_first()[1:]:
             precision, shift = np.eye(len(z.direction)) / s.direction_scale**2, np.zeros(len(z.direction))
-            for x, pair, aug in zip(self.X, worst, self.augment, strict=True):
+            for x, pair, aug in zip(rows, worst, self.augment, strict=True):
                 if pair is None or z not in pair:
                     continue
                 precision += c**2 * np.outer(x, x) / aug

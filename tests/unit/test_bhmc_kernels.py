@@ -19,8 +19,8 @@ def data(n=14, d=2, seed=0, scale=2.0):
     return scale * rng.standard_normal((n, d)) + 2.0 * rng.integers(-1, 2, (n, 1))
 
 
-def sampler(X, setting, depth=2):
-    return HierarchySampler(X, depth, setting, (1.0, 2.0))
+def sampler(X, setting, depth=2, intercept=True):
+    return HierarchySampler(X, depth, setting, (1.0, 2.0), intercept=intercept)
 
 
 def assert_same(state, twin):
@@ -45,10 +45,11 @@ CASES = [
 ]
 
 
+@pytest.mark.parametrize("intercept", [False, True])
 @pytest.mark.parametrize(("nested", "procedure", "regularization"), CASES)
-def test_sweeps_are_those_of_the_twin(nested, procedure, regularization):
+def test_sweeps_are_those_of_the_twin(nested, procedure, regularization, intercept):
     X, s = data(), setting(regularization, procedure, 0 if nested else 3)
-    chain = sampler(X, s)
+    chain = sampler(X, s, intercept=intercept)
     state = chain.init(np.random.default_rng(1))
     for seed in range(12):
         twin = Twin.of(X, state, s)

@@ -30,7 +30,7 @@ class State(NamedTuple):
     n_free: Any  # [1]
     weight: Any  # [z, k] of the components in use
     rest: Any  # [z] weight of all other components
-    direction: Any  # [z, d] discriminant
+    direction: Any  # [z, d] discriminant; one more column is an intercept
     size: Any  # [k] data in the component
     total: Any  # [k, d] their sum
     n_components: Any  # [1]
@@ -266,10 +266,12 @@ def _new_node(rng, p, state, setting):
 
 
 @jit
-def _dot(a, b):
-    total = 0.0
-    for d in range(a.shape[0]):
-        total += a[d] * b[d]
+def _score(direction, x):
+    """Score of a datum; a direction longer than the datum ends with an intercept."""
+    n_features = x.shape[0]
+    total = direction[n_features] if direction.shape[0] > n_features else 0.0
+    for d in range(n_features):
+        total += direction[d] * x[d]
     return total
 
 
@@ -284,8 +286,8 @@ def violation(n, x, state, margin):
         while s >= 0:
             if s != z:
                 if np.isnan(own):
-                    own = _dot(state.direction[z], x)
-                worst = max(worst, margin - own + _dot(state.direction[s], x))
+                    own = _score(state.direction[z], x)
+                worst = max(worst, margin - own + _score(state.direction[s], x))
             s = state.next_sibling[s]
     return 0.0 if worst == -np.inf else worst
 
@@ -375,7 +377,7 @@ def _walk_down(x, reach, worst, state, setting):
             )
             reach[c] = reach[z] * share
             if setting.regularization > 0.0:
-                score = _dot(state.direction[c], x)
+                score = _score(state.direction[c], x)
                 worst[c] = score
                 if score > top:
                     second, top, best = top, score, c

@@ -8,10 +8,12 @@ MAX_SHRINKS = 200  # of a slice; the state itself is on it, so this many only me
 
 
 @jit
-def _dot(a, b):
-    total = 0.0
-    for d in range(a.shape[0]):
-        total += a[d] * b[d]
+def _score(direction, x):
+    """Score of a datum; a direction longer than the datum ends with an intercept."""
+    n_features = x.shape[0]
+    total = direction[n_features] if direction.shape[0] > n_features else 0.0
+    for d in range(n_features):
+        total += direction[d] * x[d]
     return total
 
 
@@ -48,12 +50,12 @@ def fill_violations(X, state, margin, out):
     for n in range(X.shape[0]):
         for l in range(state.path.shape[1]):
             z = state.path[n, l]
-            own = _dot(state.direction[z], X[n])
+            own = _score(state.direction[z], X[n])
             out[n, l] = -np.inf
             s = state.first_child[state.parent[z]]
             while s >= 0:
                 if s != z:
-                    out[n, l] = max(out[n, l], margin - own + _dot(state.direction[s], X[n]))
+                    out[n, l] = max(out[n, l], margin - own + _score(state.direction[s], X[n]))
                 s = state.next_sibling[s]
 
 
@@ -106,7 +108,7 @@ def _slice_family(rng, X, child, member, place, l, worst, state, setting):
             if y != l:
                 other[i] = max(other[i], worst[member[i], y])
         for c in range(n_children):
-            score[c, i] = _dot(state.direction[child[c]], X[member[i]])
+            score[c, i] = _score(state.direction[child[c]], X[member[i]])
     line = np.empty((5, n_members))  # A, B, sign, score now, score of the other end of the ellipse
     for c in range(n_children):
         for i in range(n_members):
@@ -139,12 +141,12 @@ def _log_slice(line, cos, sin, regularization):
 @jit
 def _slice(rng, z, X, member, line, state, setting):
     """Elliptical slice sampling (Murray, Adams and MacKay 2010) of one direction; line[3] becomes its scores."""
-    n_features = X.shape[1]
+    n_features = state.direction.shape[1]
     end = np.empty(n_features)
     for d in range(n_features):
         end[d] = setting.direction_scale * rng.standard_normal()
     for i in range(member.shape[0]):
-        line[4, i] = _dot(end, X[member[i]])
+        line[4, i] = _score(end, X[member[i]])
     height = _log_slice(line, 1.0, 0.0, setting.regularization) + np.log(rng.random())
     angle = 2.0 * np.pi * rng.random()
     low, high = angle - 2.0 * np.pi, angle
@@ -172,11 +174,11 @@ def _worst_rival(n, X, state, margin):
     level, rival, worst = 0, -1, -np.inf
     for l in range(state.path.shape[1]):
         z = state.path[n, l]
-        own = _dot(state.direction[z], X[n])
+        own = _score(state.direction[z], X[n])
         s = state.first_child[state.parent[z]]
         while s >= 0:
             if s != z:
-                rho = margin - own + _dot(state.direction[s], X[n])
+                rho = margin - own + _score(state.direction[s], X[n])
                 if rho > worst:
                     level, rival, worst = l, s, rho
             s = state.next_sibling[s]
@@ -189,7 +191,8 @@ def frozen_directions(rng, queue, X, state, setting):
 
     Returns the sum of hinges after it.
     """
-    n_data, n_features = X.shape
+    n_data, n_features = X.shape[0], state.direction.shape[1]
+    x = np.ones(n_features)  # a datum, and a one where directions have an intercept
     level, rival = np.empty(n_data, np.int64), np.empty(n_data, np.int64)
     for n in range(n_data):
         level[n], rival[n] = _worst_rival(n, X, state, setting.margin)
@@ -204,18 +207,19 @@ def frozen_directions(rng, queue, X, state, setting):
             own = state.path[n, level[n]]
             if own == z:
                 with_other = strength + strength**2 * (
-                    setting.margin + _dot(state.direction[rival[n]], X[n])
+                    setting.margin + _score(state.direction[rival[n]], X[n])
                 ) / state.augment[n]
             elif rival[n] == z:
                 with_other = -strength - strength**2 * (
-                    setting.margin - _dot(state.direction[own], X[n])
+                    setting.margin - _score(state.direction[own], X[n])
                 ) / state.augment[n]
             else:
                 continue
+            x[: X.shape[1]] = X[n]
             for d in range(n_features):
-                shift[d] += with_other * X[n, d]
+                shift[d] += with_other * x[d]
                 for e in range(n_features):
-                    precision[d, e] += strength**2 * X[n, d] * X[n, e] / state.augment[n]
+                    precision[d, e] += strength**2 * x[d] * x[e] / state.augment[n]
         root = np.linalg.cholesky(precision)
         noise = np.empty(n_features)
         for d in range(n_features):

@@ -98,7 +98,7 @@ class BHMC(VectorEstimator):
         scaling: Literal["auto", "columns", "common"] | None = "auto",
         n_projected: int | None = N_PROJECTED,
         start: Literal["ward", "prior"] = "ward",
-        estimate: Estimate = "least_squares",
+        estimate: Estimate = "consensus",
         n_iter: int = 1000,
         burn_in: int | None = None,
         thin: int = 5,
@@ -175,6 +175,9 @@ class BHMC(VectorEstimator):
         """Strength, margin and scale of directions."""
         return 0.0, 1.0, 1.0
 
+    def _has_intercept(self) -> bool:
+        return False
+
     def _setting(self) -> Setting:
         strength, margin, scale = self._regularizer()
         return Setting(
@@ -198,7 +201,8 @@ class BHMC(VectorEstimator):
             starts = (ward_start(rows, self.depth, branching, seed=0),)
         within = 0.25 if self.component_variance is None else float(self.component_variance)
         between = 1.0 if self.mean_variance is None else float(self.mean_variance)
-        return HierarchySampler(rows, int(self.depth), self._setting(), (within, between), starts)
+        setting, variance = self._setting(), (within, between)
+        return HierarchySampler(rows, int(self.depth), setting, variance, starts, intercept=self._has_intercept())
 
     # ---- rows in ------------------------------------------------------------------------------------------------
 
@@ -246,7 +250,7 @@ class BHMC(VectorEstimator):
             n_groups = [len(np.unique(row)) for row in self.level_labels_]
             for method in ("ward", "average"):
                 self.linked_[method] = hierarchy_metrics.linkage_levels(rows, n_groups, method)
-        predictor = Predictor.of(rows, self.level_labels_, self.component_, sampler.setting, self.variance_, 0)
+        predictor = Predictor.of(sampler, self.level_labels_, self.component_, self.variance_)
         self.predictor_ = predictor._asdict()
 
     def co_occurrence(self, level: int) -> Floats:
@@ -299,7 +303,8 @@ class RBHMC(BHMC):
 
     Every node has a direction; a datum pays 2 x `regularization` for each unit by which a sibling's direction comes
     within `margin` of that of its own node, at the worst level of its path.  `direction_scale` is the deviation of the
-    prior of directions.  With ``regularization=0`` this is `BHMC`.  All other parameters are those of `BHMC`.
+    prior of directions.  With `intercept` a boundary between siblings may lie anywhere; without, as in the paper, all
+    pass through the mean of the data.  With ``regularization=0`` this is `BHMC`.  All other parameters are its own.
     """
 
     def __init__(
@@ -309,6 +314,7 @@ class RBHMC(BHMC):
         regularization: float = 0.3,
         margin: float = 1.0,
         direction_scale: float = 1.0,
+        intercept: bool = True,
         tree: Literal["finite", "nested"] = "finite",
         branching: int = 5,
         procedure: Literal["exact", "own", "paper"] = "exact",
@@ -320,7 +326,7 @@ class RBHMC(BHMC):
         scaling: Literal["auto", "columns", "common"] | None = "auto",
         n_projected: int | None = N_PROJECTED,
         start: Literal["ward", "prior"] = "ward",
-        estimate: Estimate = "least_squares",
+        estimate: Estimate = "consensus",
         n_iter: int = 1000,
         burn_in: int | None = None,
         thin: int = 5,
@@ -356,6 +362,7 @@ class RBHMC(BHMC):
         self.regularization = regularization
         self.margin = margin
         self.direction_scale = direction_scale
+        self.intercept = intercept
 
     def _check_settings(self) -> None:
         super()._check_settings()
@@ -365,6 +372,9 @@ class RBHMC(BHMC):
 
     def _regularizer(self) -> tuple[float, float, float]:
         return self.regularization, self.margin, self.direction_scale
+
+    def _has_intercept(self) -> bool:
+        return bool(self.intercept)
 
 
 def principal_axes(rows: Floats, n: int) -> Floats:

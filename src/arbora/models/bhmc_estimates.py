@@ -1,6 +1,6 @@
 """One tree for all draws of hierarchies, starts for chains, and where new data belong (paper 003)."""
 
-from typing import Any, NamedTuple, Self
+from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -109,13 +109,15 @@ class Predictor(NamedTuple):
     direction: Floats  # [s, z, d]
 
     @classmethod
-    def of(cls, X: Floats, levels: Ints, component: Ints, setting: Setting, variance: Floats, seed: Any) -> Self:
+    def of(cls, sampler: HierarchySampler, levels: Ints, component: Ints, variance: Floats) -> Self:
         """Hold the paths, draw all else."""
-        setting = setting._replace(branching=0, procedure=bhmc.EXACT)  # only nodes that hold data
+        setting = sampler.setting._replace(branching=0, procedure=bhmc.EXACT)  # only nodes that hold data
         start = Start(crowded(levels.T, 0), component)
-        start_variance = (float(variance[0]), float(variance[1]))
-        chain = HierarchySampler(X, len(levels), setting, start_variance, (start,), moving=False)
-        rng = np.random.default_rng(seed)
+        begin = (float(variance[0]), float(variance[1]))
+        chain = HierarchySampler(
+            sampler.X, len(levels), setting, begin, (start,), intercept=sampler.intercept, moving=False
+        )
+        rng = np.random.default_rng(0)
         state = chain.init(rng)
         for _ in range(WARM_UP):
             state, _ = chain.step(rng, state)
@@ -185,7 +187,10 @@ class Predictor(NamedTuple):
         return np.asarray(logsumexp(log_weight[None] + log_f[:, None, :], axis=2))
 
     def _hinge(self, X: Floats, s: int, margin: float) -> Floats:
-        score = X @ self.direction[s].T
+        direction = self.direction[s]
+        score = X @ direction[:, : X.shape[1]].T
+        if direction.shape[1] > X.shape[1]:
+            score += direction[:, -1]
         worst = np.zeros((len(X), len(self.parent)))
         for p in np.unique(self.parent[self.parent >= 0]):
             children = np.flatnonzero(self.parent == p)

@@ -26,7 +26,8 @@ class HierarchySampler:
     """A sampler for `arbora.chain`: finite trees by Gibbs steps over leaves, nested ones by proposals of the prior.
 
     `variance` is (within components, of their means), to begin with if the setting has priors for them.  `starts` are
-    taken at random; without them paths come from the prior.  With `moving=False` paths stay where they start.
+    taken at random; without them paths come from the prior.  With `intercept`, discriminants need not pass through the
+    origin.  With `moving=False` paths stay where they start.
     """
 
     def __init__(
@@ -37,12 +38,13 @@ class HierarchySampler:
         variance: tuple[float, float],
         starts: tuple[Start, ...] = (),
         *,
+        intercept: bool = False,
         moving: bool = True,
     ):
         self.X = np.ascontiguousarray(X, np.float64)
         self.depth, self.setting, self.nested = depth, setting, setting.branching == 0
         self.variance = np.array(variance, np.float64)
-        self.starts, self.moving = starts, moving
+        self.starts, self.intercept, self.moving = starts, intercept, moving
 
     # ---- the start ----------------------------------------------------------------------------------------------
 
@@ -74,7 +76,7 @@ class HierarchySampler:
             n_free=np.zeros(1, np.int64),
             weight=np.full((n_slots, room), 1.0 / (n_components + 1)),
             rest=np.full(n_slots, 1.0 / (n_components + 1)),
-            direction=self.setting.direction_scale * rng.standard_normal((n_slots, n_features)),
+            direction=self.setting.direction_scale * rng.standard_normal((n_slots, n_features + self.intercept)),
             size=np.bincount(component, minlength=room),
             total=np.zeros((room, n_features)),
             n_components=np.array([n_components]),
