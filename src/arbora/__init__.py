@@ -11,12 +11,15 @@ __version__ = "0.1.0"
 # Public name -> module that defines it.
 _HOME = {
     "ArboraError": "errors",
+    "DPGaussianMixture": "models",
     "Forest": "forest",
     "ForestError": "errors",
     "HiddenTree": "models",
     "HiddenTreeMixture": "models",
     "InfiniteHiddenTreeMixture": "models",
+    "Hierarchy": "hierarchy",
     "MISSING": "forest",
+    "NHCM": "models",
     "ModelFileError": "errors",
     "ReadError": "errors",
     "UNSEEN": "forest",
@@ -37,18 +40,21 @@ _HOME = {
     "write_jsonl": "io",
 }
 _MODULES = (
-    *("chain", "datasets", "diagnostics", "errors", "forest", "io"),
+    *("chain", "datasets", "diagnostics", "errors", "forest", "hierarchy", "io"),
     *("metrics", "models", "plot", "reproduce", "sharing", "summary"),
 )
 
 __all__ = [
     "MISSING",
+    "NHCM",
     "UNSEEN",
     "ArboraError",
+    "DPGaussianMixture",
     "Forest",
     "ForestError",
     "HiddenTree",
     "HiddenTreeMixture",
+    "Hierarchy",
     "InfiniteHiddenTreeMixture",
     "ModelFileError",
     "ReadError",
@@ -72,6 +78,7 @@ __all__ = [
 if TYPE_CHECKING:
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
     from .forest import MISSING, UNSEEN, Forest
+    from .hierarchy import Hierarchy
     from .io import (
         from_networkx,
         load_forest,
@@ -88,7 +95,7 @@ if TYPE_CHECKING:
         to_networkx,
         write_jsonl,
     )
-    from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
+    from .models import NHCM, DPGaussianMixture, HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
 
 
 def __getattr__(name: str) -> Any:

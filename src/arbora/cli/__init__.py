@@ -1,5 +1,6 @@
-"""The command line: ``arbora info|formats|convert|cluster|predict|encode|demo``."""
+"""The command line: ``arbora info|formats|convert|cluster|hierarchy|predict|encode|demo``."""
 
+from . import hierarchy  # noqa: F401  registers its command
 from .commands import app
 
 __all__ = ["app", "main"]

@@ -4,17 +4,29 @@ import os
 
 from ..errors import ModelFileError
 from .base import ForestEstimator
+from .dp_gaussian import DPGaussianMixture
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
+from .nhcm import NHCM
 from .saved import MODEL_VERSION, SavedEstimator
 
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[SavedEstimator]] = {
-    model.__name__: model for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture)
+    model.__name__: model
+    for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, DPGaussianMixture, NHCM)
 }
 
-__all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "InfiniteHiddenTreeMixture", "load"]
+__all__ = [
+    "MODELS",
+    "NHCM",
+    "DPGaussianMixture",
+    "ForestEstimator",
+    "HiddenTree",
+    "HiddenTreeMixture",
+    "InfiniteHiddenTreeMixture",
+    "load",
+]
 
 
 def load(path: str | os.PathLike[str]) -> SavedEstimator:

@@ -48,7 +48,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     #: Saved by every model over arrays; subclasses add theirs.
     _common: ClassVar[tuple[str, ...]] = (
         "n_features_in_",
-        "feature_names_in_",
+        "columns_",
         "names_",
         "offset_",
         "unit_",
@@ -67,8 +67,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         if scaling not in ("columns", "common", None):
             raise SettingError(f"scaling={scaling!r}; wanted 'columns', 'common' or None")
         index = getattr(X, "index", None)
-        if hasattr(self, "feature_names_in_"):
-            self.feature_names_in_ = self.feature_names_in_.astype(str)  # text of a fixed width, which files can hold
+        self.columns_: list[str] | None = [str(name) for name in getattr(self, "feature_names_in_", [])] or None
         self.names_ = [str(n) for n in (range(len(rows)) if index is None or callable(index) else index)]
         self.offset_ = rows.mean(axis=0)
         spread = rows.std(axis=0)
@@ -120,8 +119,8 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         if burn_in is not None:
             check_number("burn_in", burn_in, 0, self.n_iter - 1)
 
-    def _sample(self, sampler: Sampler[Any]) -> Trace:
-        """Run the chains in threads, keep their trace as `trace_`, and warn if they disagree on any level."""
+    def _sample(self, sampler: Sampler[Any], warn: bool = True) -> Trace:
+        """Run the chains in threads, keep their trace as `trace_`, and warn if they disagree on a level."""
         burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
         seed = self.random_state
         trace = run_chains(
@@ -140,7 +139,8 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         if trace.n_draws == 0:
             raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
         self.trace_ = trace
-        self._warn_of_chains()
+        if warn:
+            self._warn_of_chains()
         return trace
 
     def _fingerprint(self) -> str:
@@ -227,8 +227,8 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
-        if self.__dict__.get("feature_names_in_") is None:
-            self.__dict__.pop("feature_names_in_", None)
+        if self.columns_ is not None:
+            self.feature_names_in_ = np.array(self.columns_, object)
         if np.ndim(self.level_labels_) != 2 or self.level_labels_.shape[1] != len(self.names_):
             raise ValueError("labels and names contradict each other")
         if not len(self.offset_) == len(self.unit_) == self.n_features_in_:

@@ -1,0 +1,202 @@
+"""``arbora hierarchy``: sort the rows of a table into groups of groups."""
+
+from enum import StrEnum
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .commands import Json, Quiet, Seed, app
+from .tell import Teller, command, print_json, printable, stdout_console, usage
+
+
+class HierarchyModel(StrEnum):
+    """Models of hierarchies, by the name one types."""
+
+    nhcm = "nhcm"
+    dpgmm = "dpgmm"
+    bhmc = "bhmc"
+    rbhmc = "rbhmc"
+
+
+CLASSES = {"nhcm": "NHCM", "dpgmm": "DPGaussianMixture", "bhmc": "BHMC", "rbhmc": "RBHMC"}
+
+
+class Prior(StrEnum):
+    """Priors of NHCM."""
+
+    flat = "flat"
+    nested = "nested"
+
+
+class Scales(StrEnum):
+    """Ways to scale columns."""
+
+    columns = "columns"
+    common = "common"
+    none = "none"
+
+
+@app.command()
+@command
+def hierarchy(
+    table: Annotated[Path, typer.Argument(metavar="TABLE", help="Numbers in rows: .csv, .tsv or .txt.")],
+    model: Annotated[
+        HierarchyModel,
+        typer.Option(
+            "--model",
+            help="nhcm: clusters of sub-clusters; dpgmm: one level of Gaussian groups; bhmc, rbhmc: trees of mixtures.",
+        ),
+    ] = HierarchyModel.nhcm,
+    prior: Annotated[Prior | None, typer.Option("--prior", help="Prior of nhcm. [default: flat]")] = None,
+    scaling: Annotated[
+        Scales | None,
+        typer.Option("--scaling", help="Columns to variance one each, by a common factor, or not. [default: model's]"),
+    ] = None,
+    names: Annotated[str | None, typer.Option("--names", help="Column with the names of rows.")] = None,
+    classes: Annotated[
+        str | None, typer.Option("--classes", help="Column with known classes, only to compare with.")
+    ] = None,
+    columns: Annotated[str | None, typer.Option("--columns", help="Columns to use, as a,b,c. [default: all]")] = None,
+    header: Annotated[
+        bool | None, typer.Option("--header/--no-header", help="Whether the first line names columns.")
+    ] = None,
+    sweeps: Annotated[int | None, typer.Option("--sweeps", min=1, help="Sweeps of each chain.")] = None,
+    chains: Annotated[int | None, typer.Option("--chains", min=1, help="Chains. [default: 4]")] = None,
+    seed: Seed = 0,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Groups by level: .csv, .json or .parquet.")
+    ] = None,
+    newick: Annotated[Path | None, typer.Option("--newick", help="The tree: .nwk.")] = None,
+    tree: Annotated[Path | None, typer.Option("--tree", help="The tree with all it holds: .json.")] = None,
+    picture: Annotated[Path | None, typer.Option("--picture", help="Rows and tree as a picture: .png.")] = None,
+    save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Sort the rows of a table of numbers into groups of groups.
+
+    The delimiter, a header and a first column of names are found out; say --names, --classes or --columns where that
+    goes wrong.
+
+    \b
+    Examples:
+      arbora hierarchy data.csv
+      arbora hierarchy data.csv --classes species --output groups.csv --picture tree.png
+      arbora hierarchy data.tsv --model dpgmm --columns x,y --sweeps 500 --json
+    """
+    from ..io.tables import read_table
+    from . import files
+
+    with Teller(quiet).listening() as teller:
+        files.check_output("--output", output, files.TABLES, [table])
+        files.check_output("--newick", newick, (".nwk",), [table])
+        files.check_output("--tree", tree, (".json",), [table])
+        files.check_output("--picture", picture, (".png",), [table])
+        files.check_output("--save", save, (".arbora",), [table])
+        files.check_distinct(
+            {"--output": output, "--newick": newick, "--tree": tree, "--picture": picture, "--save": save}
+        )
+        if picture is not None:
+            files.need_matplotlib()
+        chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+        data = read_table(table, header=header, names=names, target=classes, columns=chosen)
+        estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
+        with teller.working(f"sampling {CLASSES[model]}"):
+            estimator.fit(data.X)
+        estimator.names_ = data.names
+        found = _facts(estimator, data, model)
+        if output is not None:
+            files.write_table(output, _columns(estimator, data))
+        if newick is not None:
+            files.write_text(newick, estimator.hierarchy_.merged().to_newick() + "\n")
+        if tree is not None:
+            files.write_text(tree, estimator.hierarchy_.to_json() + "\n")
+        if picture is not None:
+            from .. import plot, plot_hierarchy
+
+            figure = plot_hierarchy.overview(data.X, estimator.level_labels_, estimator.hierarchy_)
+            files.write_bytes(picture, plot.png_bytes(figure))
+        if save is not None:
+            estimator.save(save)
+        written = [str(path) for path in (output, newick, tree, picture, save) if path is not None]
+        if written:
+            teller.say(f"wrote {', '.join(written)}")
+    if as_json:
+        print_json(found)
+    else:
+        _show(found)
+
+
+def _estimator(
+    model: HierarchyModel,
+    prior: Prior | None,
+    scaling: Scales | None,
+    sweeps: int | None,
+    chains: int | None,
+    seed: int,
+) -> Any:
+    """The model as asked for, with its own defaults for the rest."""
+    from .. import models
+
+    kind = getattr(models, CLASSES[model], None)
+    if kind is None:
+        raise usage("--model", f"{model}: this Arbora has no {CLASSES[model]}; choose nhcm or dpgmm")
+    settings: dict[str, Any] = {"n_iter": sweeps, "n_chains": chains, "random_state": seed}
+    if prior is not None:
+        if model is not HierarchyModel.nhcm:
+            raise usage("--prior", f"{model} has none; leave this out, or use --model nhcm")
+        settings["prior"] = prior.value
+    estimator = kind(**{key: value for key, value in settings.items() if value is not None})
+    if scaling is not None:
+        if "scaling" not in estimator.get_params():
+            raise usage("--scaling", f"{model} has no such choice; leave this out")
+        estimator.set_params(scaling=None if scaling is Scales.none else scaling.value)
+    return estimator
+
+
+def _columns(estimator: Any, data: Any) -> dict[str, list[Any]]:
+    """Rows of the output: name, groups by level, known class."""
+    levels = {f"level_{l + 1}": row.tolist() for l, row in enumerate(estimator.level_labels_)}
+    known = {} if data.target is None else {"class": data.target}
+    return {"name": data.names, **levels, **known}
+
+
+def _facts(estimator: Any, data: Any, model: str) -> dict[str, Any]:
+    """What was found, in numbers."""
+    from sklearn.metrics import adjusted_rand_score
+
+    levels = []
+    for l, labels in enumerate(estimator.level_labels_):
+        count = estimator.n_groups_posterior(l)
+        told = {
+            "groups": int(labels.max()) + 1,
+            "groups_mean": count.mean,
+            "groups_interval": list(count.interval),
+            "sizes": [int((labels == g).sum()) for g in range(int(labels.max()) + 1)],
+        }
+        if data.target is not None:
+            told["adjusted_rand"] = float(adjusted_rand_score(data.target, labels))
+        levels.append(told)
+    return {
+        "model": model,
+        "n_rows": len(data.X),
+        "columns": data.columns,
+        "levels": levels,
+        "log_joint": getattr(estimator, "log_joint_", None),
+        "newick": estimator.hierarchy_.merged().to_newick() if len(data.X) <= 200 else None,
+    }
+
+
+def _show(found: dict[str, Any]) -> None:
+    console = stdout_console()
+    columns = len(found["columns"])
+    console.print(f"{found['n_rows']} rows, {columns} column{'s' if columns != 1 else ''}, model {found['model']}")
+    for l, level in enumerate(found["levels"], start=1):
+        low, high = level["groups_interval"]
+        sizes = ", ".join(map(str, level["sizes"][:20])) + (", ..." if len(level["sizes"]) > 20 else "")
+        console.print(f"level {l}: {level['groups']} groups of {sizes}")
+        agreed = f"; adjusted Rand index {level['adjusted_rand']:.3f}" if "adjusted_rand" in level else ""
+        console.print(f"  posterior of their number: mean {level['groups_mean']:.1f}, 95% {low} to {high}{agreed}")
+    if found["newick"] is not None and found["n_rows"] <= 60:
+        console.print(printable(found["newick"]))
