@@ -19,7 +19,9 @@ _HOME = {
     "InfiniteHiddenTreeMixture": "models",
     "Hierarchy": "hierarchy",
     "MISSING": "forest",
+    "BHMC": "models",
     "NHCM": "models",
+    "RBHMC": "models",
     "ModelFileError": "errors",
     "ReadError": "errors",
     "UNSEEN": "forest",
@@ -45,8 +47,10 @@ _MODULES = (
 )
 
 __all__ = [
+    "BHMC",
     "MISSING",
     "NHCM",
+    "RBHMC",
     "UNSEEN",
     "ArboraError",
     "DPGaussianMixture",
@@ -95,7 +99,16 @@ if TYPE_CHECKING:
         to_networkx,
         write_jsonl,
     )
-    from .models import NHCM, DPGaussianMixture, HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
+    from .models import (
+        BHMC,
+        NHCM,
+        RBHMC,
+        DPGaussianMixture,
+        HiddenTree,
+        HiddenTreeMixture,
+        InfiniteHiddenTreeMixture,
+        load,
+    )
 
 
 def __getattr__(name: str) -> Any:

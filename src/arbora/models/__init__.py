@@ -4,6 +4,7 @@ import os
 
 from ..errors import ModelFileError
 from .base import ForestEstimator
+from .bhmc import BHMC, RBHMC
 from .dp_gaussian import DPGaussianMixture
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
@@ -14,12 +15,14 @@ from .saved import MODEL_VERSION, SavedEstimator
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[SavedEstimator]] = {
     model.__name__: model
-    for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, DPGaussianMixture, NHCM)
+    for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, DPGaussianMixture, NHCM, BHMC, RBHMC)
 }
 
 __all__ = [
+    "BHMC",
     "MODELS",
     "NHCM",
+    "RBHMC",
     "DPGaussianMixture",
     "ForestEstimator",
     "HiddenTree",
