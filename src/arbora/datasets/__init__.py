@@ -1,5 +1,6 @@
 """Trees to try things on: generators, a small demo corpus that ships with the package, loaders of published sets."""
 
+from .arrays import make_bananas
 from .documents import load_demo, make_documents
 from .generators import make_asymmetric_trees, make_chains, make_random_trees
 from .published import (
@@ -22,6 +23,7 @@ __all__ = [
     "load_shock",
     "load_synthetic",
     "make_asymmetric_trees",
+    "make_bananas",
     "make_chains",
     "make_documents",
     "make_random_trees",

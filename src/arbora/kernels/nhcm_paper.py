@@ -82,8 +82,9 @@ def _seat_datum(rng, x, n, scope, subcluster, cluster, stats, hyper, work, weigh
     count = stats[0]
     d, n_slots = x.shape[1], count.shape[0]
     solved = np.empty(d)
-    many, free = 0, n_slots
+    many, free, n_seated = 0, n_slots, 0
     for t in range(n_slots):
+        n_seated += count[t]
         if count[t] == 0:
             if free == n_slots:
                 free = t
@@ -99,7 +100,7 @@ def _seat_datum(rng, x, n, scope, subcluster, cluster, stats, hyper, work, weigh
             many += 1
     k, n_data = _posterior(cluster, -2, -1, -1, stats, hyper, work)  # nobody is in cluster -2
     a1 = hyper.subcluster_concentration
-    weight[many] = math.log(a1) - math.log(x.shape[0] + a1 - 1.0) if x.shape[0] > 1 else 0.0
+    weight[many] = math.log(a1) - math.log(n_seated + a1)  # N - 1 are seated, but in the first pass
     weight[many] += _student(x, n, k, n_data, hyper, work, solved)
     option[many] = free
     t = option[draw_index(rng, weight, many + 1)]

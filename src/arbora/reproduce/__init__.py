@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from .hidden_trees import defaults, table1_finite, table2_finite
+from .nhcm import banana
 from .table import Table
 
 # Name of an experiment -> function(quick) that runs it.
@@ -10,6 +11,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "000-table1-finite": table1_finite,
     "000-table2-finite": table2_finite,
     "defaults": defaults,
+    "004-banana": banana,
 }
 
 __all__ = ["EXPERIMENTS", "Table"]

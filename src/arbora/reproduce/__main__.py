@@ -32,6 +32,8 @@ def main() -> int:
         if options.output:
             options.output.mkdir(parents=True, exist_ok=True)
             (options.output / f"{name}.md").write_text(text, encoding="utf-8")
+            for file, image in table.pictures.items():
+                (options.output / file).write_bytes(image)
     return 0
 
 

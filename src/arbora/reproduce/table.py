@@ -14,6 +14,7 @@ class Table:
     header: Sequence[str]
     rows: list[Sequence[str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
+    pictures: dict[str, bytes] = field(default_factory=dict)  # name of a file -> PNG, written beside the table
 
     def markdown(self, command: str, seconds: float) -> str:
         """The table, its remarks, the command that made it and the time it took."""
