@@ -107,7 +107,7 @@ def tree_purity(target: ArrayLike, tree: Hierarchy) -> float:
 
 
 def dasgupta_cost(similarity: ArrayLike, tree: Hierarchy) -> float:
-    """Sum over pairs of similarity times the number of data below the node that joins them (Dasgupta 2016); low is good.
+    """Sum over pairs of similarity times the data below the node that joins them (Dasgupta 2016); low is good.
 
     The tree is taken as it is: a node of many children joins all its pairs at once, so binary trees have an advantage.
     """
@@ -133,7 +133,7 @@ def dasgupta_cost(similarity: ArrayLike, tree: Hierarchy) -> float:
 
 
 def similarity(X: ArrayLike) -> Floats:
-    """exp(-d^2 / (2 s^2)) with s^2 half the mean squared distance of two data: what Dasgupta's cost is told by default."""
+    """exp(-squared distance / its mean over pairs): a similarity to tell Dasgupta's cost."""
     rows = np.asarray(X, np.float64)
     rows = rows - rows.mean(axis=0)
     squares = (rows**2).sum(axis=1)

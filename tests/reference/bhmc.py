@@ -271,7 +271,7 @@ class Twin:
         rows = [self.seen(x) for x in self.X]
         for x, leaf in zip(rows, self.leaf, strict=True):
             pairs = [(node, rival) for node in leaf.path() for rival in node.siblings()]
-            worst.append(max(pairs, key=lambda p: s.margin - (p[0].direction - p[1].direction) @ x, default=None))  # noqa: B023
+            worst.append(max(pairs, key=lambda p: s.margin - (p[0].direction - p[1].direction) @ x, default=None))
         for z in self.root.breadth_first()[1:]:
             precision, shift = np.eye(len(z.direction)) / s.direction_scale**2, np.zeros(len(z.direction))
             for x, pair, aug in zip(rows, worst, self.augment, strict=True):
@@ -440,8 +440,7 @@ def all_paths(n, depth, branching):
             return
         for row in itertools.product(range(n), repeat=depth):
             prefix_ok = all(
-                row[level]
-                <= len({other[level] for other in done if other[:level] == row[:level]})
+                row[level] <= len({other[level] for other in done if other[:level] == row[:level]})
                 for level in range(depth)
             )
             if prefix_ok:

@@ -135,4 +135,3 @@ def z_scores(chain, prior, log_weight, n_batches=40):
     chain_var = batch.var(axis=0, ddof=1) / n_batches
     spread = np.sqrt(prior_var + chain_var)
     return np.divide(batch.mean(axis=0) - expected, spread, out=np.zeros(len(spread)), where=spread > 1e-12)
-

@@ -39,7 +39,7 @@ def test_scikit_learns_own_checks(kind):
 
 
 def test_groups_of_groups_are_found(blobs, fitted):
-    X, y = blobs
+    _, y = blobs
     assert adjusted_rand_score(y, fitted.level_labels_[-1]) > 0.5
     assert adjusted_rand_score(y, fitted.component_) > 0.6
     tree = fitted.hierarchy_

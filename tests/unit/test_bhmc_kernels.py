@@ -67,7 +67,7 @@ def test_books_are_kept_over_many_sweeps(nested):
     rng = np.random.default_rng(0)
     state = chain.init(rng)
     for _ in range(200):
-        state, info = chain.step(rng, state)
+        state, _ = chain.step(rng, state)
     k = state.n_components[0]
     np.testing.assert_array_equal(state.size[:k], np.bincount(state.component, minlength=k))
     np.testing.assert_allclose(state.total[:k], [X[state.component == j].sum(axis=0) for j in range(k)], atol=1e-9)

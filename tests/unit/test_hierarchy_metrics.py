@@ -93,15 +93,9 @@ def joins(tree):
 def test_purity_and_cost_over_all_pairs(kind):
     rng = np.random.default_rng(2)
     X, target = rng.standard_normal((15, 2)), rng.integers(0, 3, 15)
-    tree = (
-        Hierarchy.from_levels(some_levels(rng, 15)) if kind == "levels" else from_linkage(linkage(X, "average"))
-    )
+    tree = Hierarchy.from_levels(some_levels(rng, 15)) if kind == "levels" else from_linkage(linkage(X, "average"))
     below, near = joins(tree), similarity(X)
-    purity = [
-        np.mean([target[m] == target[i] for m in below[i, j]])
-        for i, j in below
-        if target[i] == target[j]
-    ]
+    purity = [np.mean([target[m] == target[i] for m in below[i, j]]) for i, j in below if target[i] == target[j]]
     assert tree_purity(target, tree) == pytest.approx(np.mean(purity))
     cost = sum(near[i, j] * len(m) for (i, j), m in below.items())
     assert dasgupta_cost(near, tree) == pytest.approx(cost)

@@ -79,9 +79,7 @@ def draw_weights(rng, queue, state, setting):
             share[k] = count[z, k]
             if p >= 0:
                 share[k] += setting.weight_concentration * state.weight[p, k]
-        share[n_components] = (
-            setting.root_concentration if p < 0 else setting.weight_concentration * state.rest[p]
-        )
+        share[n_components] = setting.root_concentration if p < 0 else setting.weight_concentration * state.rest[p]
         state.rest[z] = _dirichlet(rng, share, n_components + 1, state.weight[z])
 
 

@@ -206,13 +206,14 @@ def frozen_directions(rng, queue, X, state, setting):
                 continue
             own = state.path[n, level[n]]
             if own == z:
-                with_other = strength + strength**2 * (
-                    setting.margin + _score(state.direction[rival[n]], X[n])
-                ) / state.augment[n]
+                with_other = (
+                    strength
+                    + strength**2 * (setting.margin + _score(state.direction[rival[n]], X[n])) / state.augment[n]
+                )
             elif rival[n] == z:
-                with_other = -strength - strength**2 * (
-                    setting.margin - _score(state.direction[own], X[n])
-                ) / state.augment[n]
+                with_other = (
+                    -strength - strength**2 * (setting.margin - _score(state.direction[own], X[n])) / state.augment[n]
+                )
             else:
                 continue
             x[: X.shape[1]] = X[n]

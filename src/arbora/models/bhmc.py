@@ -61,13 +61,13 @@ class BHMC(VectorEstimator):
         ``"auto"`` is "columns" if the largest deviation of a column is above ten times the median one, else "common".
     n_projected : principal components kept, if there are more columns; None keeps the columns.
     start : ``"ward"`` begins the chains at a Ward tree, ``"prior"`` at trees from the prior.
-    estimate : which tree stands for all draws: ``"least_squares"`` is the draw closest to the co-occurrence of all
-        levels, ``"consensus"`` the average-linkage tree of that co-occurrence, ``"vi"`` has the least expected variation
-        of information on each level, ``"best"`` is the draw of highest (regularised) complete-data log-likelihood.
+    estimate : which tree stands for all draws: ``"consensus"`` is the average-linkage tree of the co-occurrence on all
+        levels, ``"least_squares"`` the draw closest to that co-occurrence, ``"vi"`` has the least expected variation of
+        information on each level, ``"best"`` is the draw of highest (regularised) complete-data log-likelihood.
     n_iter, burn_in, thin, n_chains, n_jobs : sweeps of each chain; draws are kept after `burn_in` (None: half), every
         `thin`; chains run in `n_jobs` threads, and the result does not depend on it.
 
-    `level_labels_` has the groups of each level, coarse to fine, `labels_` those of the first; `hierarchy_` is the tree.
+    `level_labels_` has the groups of each level, coarse to fine, `labels_` those of the first, `hierarchy_` the tree.
     `compare` sets it beside Ward and average linkage.  `trace_` holds the draws and ``trace_.info`` the likelihoods.
     """
 
@@ -378,7 +378,7 @@ class RBHMC(BHMC):
 
 
 def principal_axes(rows: Floats, n: int) -> Floats:
-    """Orthonormal directions of largest variance of centred rows, [feature, direction]; signs do not depend on LAPACK."""
+    """Orthonormal directions of largest variance of centred rows, [feature, direction]; signs are fixed."""
     _, _, axes = np.linalg.svd(rows, full_matrices=False)
     axes = axes[:n]
     largest = np.abs(axes).argmax(axis=1)

@@ -112,7 +112,7 @@ class HierarchySampler:
     def _move(self, rng: np.random.Generator, state: State) -> State:
         """Path and component of every datum in random order; arrays of components grow when they are full."""
         order = rng.permutation(len(self.X))
-        move = bhmc.move_nested if self.nested else bhmc.move_finite
+        move: Any = bhmc.move_nested if self.nested else bhmc.move_finite
         if not self.moving:
             move = bhmc.move_components
         done = 0

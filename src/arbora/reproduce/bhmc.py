@@ -292,8 +292,19 @@ def against_ward(quick: bool = False) -> Table:
     """`RBHMC().fit(X)` on raw columns beside Ward linkage: defaults only, three seeds, six data sets."""
     table = Table(
         "RBHMC with its defaults against Ward linkage",
-        ["data", "model", "nodes by level", "F by level", "Ward, raw: F", "Ward, scaled: F", "purity", "Ward, raw",
-         "Ward, scaled", "AID>1", "Ward, scaled: AID>1"],
+        [
+            "data",
+            "model",
+            "nodes by level",
+            "F by level",
+            "Ward, raw: F",
+            "Ward, scaled: F",
+            "purity",
+            "Ward, raw",
+            "Ward, scaled",
+            "AID>1",
+            "Ward, scaled: AID>1",
+        ],
     )
     models = {
         "RBHMC()": RBHMC(),
@@ -315,8 +326,8 @@ def against_ward(quick: bool = False) -> Table:
             table.rows.append([data, name, nodes, *cells, *pure, *(f"{mean[i]:.2f}" for i in (15, 16))])
         log.info("against Ward: %s done", data)
     table.remarks += [
-        "Means (deviations) over 3 seeds. Ward is cut at as many nodes on each level; \"raw\" links the columns as they "
-        "are, \"scaled\" the rows the model sees. Purity is that of the tree of these levels.",
+        'Means (deviations) over 3 seeds. Ward is cut at as many nodes on each level; "raw" links the columns as they '
+        'are, "scaled" the rows the model sees. Purity is that of the tree of these levels.',
         "Mean gain in F over Ward on raw columns, all levels and data sets: "
         + "; ".join(f"{name} {np.mean(values):+.3f}" for name, values in gains.items())
         + ".",
