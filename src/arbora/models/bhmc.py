@@ -28,6 +28,7 @@ PROCEDURES = {"exact": bhmc.EXACT, "own": bhmc.OWN, "paper": bhmc.PAPER}
 N_PROJECTED = 10  # principal components kept of wide data
 MIXED_UNITS = 10.0  # largest over median deviation of the columns from which on their units must differ
 MOST_LEAVES = 100_000
+TOTAL_STRENGTH = 5.0  # regularization times number of rows, by default; bhmc.md says why and what was tried
 
 
 class Rival(NamedTuple):
@@ -91,7 +92,7 @@ class BHMC(VectorEstimator):
         branching: int = 5,
         procedure: Literal["exact", "own", "paper"] = "exact",
         path_concentration: float = 1.0,
-        weight_concentration: float = 1.0,
+        weight_concentration: float = 0.5,
         root_concentration: float = 1.0,
         component_variance: float | None = None,
         mean_variance: float | None = None,
@@ -171,15 +172,16 @@ class BHMC(VectorEstimator):
         if self.n_projected is not None:
             check_count("n_projected", self.n_projected)
 
-    def _regularizer(self) -> tuple[float, float, float]:
+    def _regularizer(self, n_rows: int) -> tuple[float, float, float]:
         """Strength, margin and scale of directions."""
         return 0.0, 1.0, 1.0
 
     def _has_intercept(self) -> bool:
         return False
 
-    def _setting(self) -> Setting:
-        strength, margin, scale = self._regularizer()
+    def _setting(self, n_rows: int) -> Setting:
+        """What the chains hold fixed, for so many training rows."""
+        strength, margin, scale = self._regularizer(n_rows)
         return Setting(
             path_concentration=float(self.path_concentration),
             weight_concentration=float(self.weight_concentration),
@@ -201,7 +203,7 @@ class BHMC(VectorEstimator):
             starts = (ward_start(rows, self.depth, branching, seed=0),)
         within = 0.25 if self.component_variance is None else float(self.component_variance)
         between = 1.0 if self.mean_variance is None else float(self.mean_variance)
-        setting, variance = self._setting(), (within, between)
+        setting, variance = self._setting(len(rows)), (within, between)
         return HierarchySampler(rows, int(self.depth), setting, variance, starts, intercept=self._has_intercept())
 
     # ---- rows in ------------------------------------------------------------------------------------------------
@@ -289,8 +291,8 @@ class BHMC(VectorEstimator):
         """
         rows = self._give(X)
         predictor = Predictor(**self.predictor_)
-        step = 1000  # rows at once
-        parts = [predictor.leaf_probability(rows[i : i + step], self._setting()) for i in range(0, len(rows), step)]
+        setting, step = self._setting(len(self.names_)), 1000  # rows at once
+        parts = [predictor.leaf_probability(rows[i : i + step], setting) for i in range(0, len(rows), step)]
         return predictor.levels_of(np.concatenate(parts).argmax(axis=1))
 
     def predict(self, X: Any) -> Ints:
@@ -301,25 +303,26 @@ class BHMC(VectorEstimator):
 class RBHMC(BHMC):
     """`BHMC` with a max-margin regulariser that draws siblings apart.
 
-    Every node has a direction; a datum pays 2 x `regularization` for each unit by which a sibling's direction comes
-    within `margin` of that of its own node, at the worst level of its path.  `direction_scale` is the deviation of the
-    prior of directions.  With `intercept` a boundary between siblings may lie anywhere; without, as in the paper, all
-    pass through the mean of the data.  With ``regularization=0`` this is `BHMC`.  All other parameters are its own.
+    Every node has a direction; a datum pays 2 x `regularization` (None: 5 / number of rows) for each unit by which its
+    score along the direction of its own node falls short of a sibling's plus `margin`, at the worst level of its path.
+    `direction_scale` is the deviation of the prior of directions.  With `intercept` a boundary between siblings may lie
+    anywhere; without, as in the paper, all pass through the mean of the data.  With ``regularization=0`` this is
+    `BHMC`.  All other parameters are its own.
     """
 
     def __init__(
         self,
         depth: int = 3,
         *,
-        regularization: float = 0.3,
-        margin: float = 1.0,
+        regularization: float | None = None,
+        margin: float = 10.0,
         direction_scale: float = 1.0,
-        intercept: bool = True,
+        intercept: bool = False,
         tree: Literal["finite", "nested"] = "finite",
         branching: int = 5,
         procedure: Literal["exact", "own", "paper"] = "exact",
         path_concentration: float = 1.0,
-        weight_concentration: float = 1.0,
+        weight_concentration: float = 0.5,
         root_concentration: float = 1.0,
         component_variance: float | None = None,
         mean_variance: float | None = None,
@@ -366,12 +369,14 @@ class RBHMC(BHMC):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        check_number("regularization", self.regularization, 0.0, 1e6)
+        if self.regularization is not None:
+            check_number("regularization", self.regularization, 0.0, 1e6)
         check_number("margin", self.margin, 0.0, 1e6)
         check_number("direction_scale", self.direction_scale, 1e-6, 1e6)
 
-    def _regularizer(self) -> tuple[float, float, float]:
-        return self.regularization, self.margin, self.direction_scale
+    def _regularizer(self, n_rows: int) -> tuple[float, float, float]:
+        strength = TOTAL_STRENGTH / n_rows if self.regularization is None else self.regularization
+        return strength, self.margin, self.direction_scale
 
     def _has_intercept(self) -> bool:
         return bool(self.intercept)
