@@ -4,8 +4,6 @@ Given Sigma the rows of a cluster are jointly normal with row covariance  I + q 
 sub-clusters), so X_r is matrix-t.  States are pairs of tuples: sub-cluster of each datum, cluster of each sub-cluster.
 """
 
-import itertools
-
 import numpy as np
 from scipy.special import gammaln, multigammaln
 
@@ -142,11 +140,11 @@ def sample(rng, n, d, kind, a0, a1, prior):
 
 def rows(rng, z, g, d, prior):
     """Draw parameters and data given the partition."""
-    from scipy.stats import invwishart
-
+    root0 = np.linalg.cholesky(np.linalg.inv(prior["scale0"]))
     x = np.empty((len(z), d))
     for r in np.unique(g):
-        sigma = np.atleast_2d(invwishart.rvs(prior["dof0"], prior["scale0"], random_state=rng))
+        normal = rng.normal(size=(int(prior["dof0"]), d)) @ root0.T  # whole degrees of freedom: a sum of squares
+        sigma = np.linalg.inv(normal.T @ normal)
         root = np.linalg.cholesky(sigma)
         centre = root @ rng.normal(size=d) / np.sqrt(prior["kappa0"])
         for t in np.flatnonzero(np.asarray(g) == r):
@@ -154,8 +152,3 @@ def rows(rng, z, g, d, prior):
             mine = np.asarray(z) == t
             x[mine] = mean + rng.normal(size=(mine.sum(), d)) @ root.T
     return x
-
-
-def pairs(n):
-    """All unordered pairs of n data."""
-    return list(itertools.combinations(range(n), 2))

@@ -99,9 +99,9 @@ def hierarchy(
         )
         if picture is not None:
             files.need_matplotlib()
+        estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
         chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
         data = read_table(table, header=header, names=names, target=classes, columns=chosen)
-        estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
         with teller.working(f"sampling {CLASSES[model]}"):
             estimator.fit(data.X)
         estimator.names_ = data.names

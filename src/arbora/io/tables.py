@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ReadError
+from .columns import Fault
 from .sources import decode, read_bytes
 
 _DELIMITERS = ",;\t|"
@@ -40,7 +41,11 @@ def read_table(
     `columns` are those to use, all other ones by default.  A cell that is no number is refused, and told.
     """
     where = os.fspath(path)
-    rows = _split(decode(read_bytes(where)), where)
+    try:
+        text = decode(read_bytes(where))
+    except Fault as fault:
+        raise ReadError(fault.at(where)) from None
+    rows = _split(text, where)
     has_header = header if header is not None else any(not _is_number(cell) for cell in rows[0][1])
     if has_header and names is None and header is None and len(rows) > 1:
         # a first line like "oak,1,2" is data with a name, not a header
@@ -61,7 +66,7 @@ def read_table(
     if columns is None:
         use = [c for c in range(width) if c not in (of_names, of_target)]
     else:
-        use = [_must(_find(name, title, where, "columns")) for name in columns]
+        use = [_place(name, title, where, "columns") for name in columns]
     if not use:
         raise ReadError(f"{where}: no column of numbers is left; wanted one or more")
     X = np.array([[_number(cells[c], where, line, title[c]) for c in use] for line, cells in body])
@@ -105,15 +110,13 @@ def _number(cell: str, where: str, line: int, column: str) -> float:
 
 
 def _find(name: str | None, title: list[str], where: str, what: str) -> int | None:
-    if name is None:
-        return None
+    return None if name is None else _place(name, title, where, what)
+
+
+def _place(name: str, title: list[str], where: str, what: str) -> int:
+    """Place of a column given by name, or by number from 1."""
     if name in title:
         return title.index(name)
     if name.isdigit() and 1 <= int(name) <= len(title):
         return int(name) - 1
     raise ReadError(f"{where}: no column {name!r} for {what}; there are {', '.join(map(repr, title[:20]))}")
-
-
-def _must(place: int | None) -> int:
-    assert place is not None  # noqa: S101
-    return place

@@ -1,8 +1,9 @@
 """Split a sub-cluster in two or merge two of them, in one step that leaves the posterior invariant.
 
-Jain and Neal (2004): two data i, j are drawn.  If they share a sub-cluster it is split, else theirs are merged.  A
-split starts from i and j alone, seats the other members one after the other, lets them think again for some scans, and
-is drawn in a last scan whose probability enters the acceptance.  Everything is built in scratch slots of the pool.
+Jain and Neal (2004): two data i, j are drawn, near ones more often.  If they share a sub-cluster it is split, else
+theirs are merged.  A split starts from i and j alone, seats the other members one after the other, lets them think again
+for some scans, and is drawn in a last scan whose probability enters the acceptance.  Everything is built in scratch
+slots of the pool.
 """
 
 import math
@@ -115,21 +116,29 @@ def _allocate(rng, x, members, side, wanted, pool, hyper, sides):
 
 
 @jit
-def _log_prior_gain(pool, hyper, kind, r, sizes):
-    """log prior of the split state over the merged one; `sizes` are those of the two halves and of cluster r merged.
+def _log_gain(x, pool, hyper, kind, where, sizes, log_marginal_gain):
+    """log joint of the split state over the merged one; `sizes` are those of the halves, `where` (cluster, is merged).
 
-    `r` is the merged cluster and counts, for its numbers of sub-clusters, as if merged.
+    The gain of the marginals lacks the terms of the sub-clusters, which are added here.
     """
-    n_one, n_two, n_all, n_sub, n_subs = sizes
+    r, merged = where
+    n_one, n_two = sizes
     a0, a1 = hyper.cluster_concentration, hyper.subcluster_concentration
-    value = math.lgamma(n_one) + math.lgamma(n_two) - math.lgamma(n_one + n_two)
+    logs = (
+        math.log1p(hyper.spread * n_one) + math.log1p(hyper.spread * n_two) - math.log1p(hyper.spread * (n_one + n_two))
+    )
+    value = hyper.temper * (log_marginal_gain - 0.5 * x.shape[1] * logs)
+    value += math.lgamma(n_one) + math.lgamma(n_two) - math.lgamma(n_one + n_two)
     if hyper.prior == SINGLE:
         return value + math.log(a0)
     value += math.log(a1)
+    n_subs = pool.n_used[0] if merged else pool.n_used[0] - 1  # of all clusters, as if merged
+    n_sub = pool.n_sub[r] if merged or kind == APART else pool.n_sub[r] - 1
     if hyper.prior == FLAT:
         return value + math.log(n_sub if kind == WITHIN else a0) - math.log(n_subs + a0)
     if kind == WITHIN:
         return value
+    n_all = pool.size[r] if merged else pool.size[r] + n_two
     value += math.log(a0) + math.lgamma(n_all - n_two) + math.lgamma(n_two) - math.lgamma(n_all)
     return value + math.lgamma(a1) + math.lgamma(a1 + n_all) - math.lgamma(a1 + n_all - n_two) - math.lgamma(a1 + n_two)
 
@@ -207,27 +216,30 @@ def _propose(rng, x, subcluster, pool, hyper, i, j, kind, n_scans):
         for m in range(members.shape[0]):
             wanted[m] = 1 if subcluster[members[m]] == c else 2
     _empty_of(x, subcluster, c, e if (not splits and kind == WITHIN) else -1, pool, hyper, scratch + 2)
+    n_two = 0 if splits else pool.number[e]
+    log_uniform = math.log(1.0 - rng.random())
+    before = _log_marginal(pool, hyper, r)
+    if not splits:
+        if kind == APART:
+            before += _log_marginal(pool, hyper, r_other)
+        after = _merged_marginal(x, i, j, members, pool, hyper)
+        gain = _log_gain(x, pool, hyper, kind, (r, splits), (members.shape[0] + 2 - n_two, n_two), before - after)
+        if log_uniform >= -gain:
+            return False  # the probability of the reverse, at most one, cannot save it
     _open_halves(x, i, j, kind, pool, hyper)
     side = np.zeros(members.shape[0], np.int8)
     for _ in range(n_scans + 1):
         _allocate(rng, x, members, side, free, pool, hyper, (scratch, scratch + 1))
     log_prob = _allocate(rng, x, members, side, wanted, pool, hyper, (scratch, scratch + 1))
-
-    n_one, n_two = pool.number[scratch], pool.number[scratch + 1]
-    half = 0.5 * x.shape[1]
-    apart = _log_marginal(pool, hyper, scratch)
-    n_all = pool.size[scratch]
-    if kind == APART:
-        apart += _log_marginal(pool, hyper, scratch + 1)
-        n_all += pool.size[scratch + 1]
-    apart -= half * (math.log1p(hyper.spread * n_one) + math.log1p(hyper.spread * n_two))
-    together = _log_marginal(pool, hyper, r) if splits else _merged_marginal(x, i, j, members, pool, hyper)
-    together -= half * math.log1p(hyper.spread * (n_one + n_two))
-    n_sub = pool.n_sub[r] if splits or kind == APART else pool.n_sub[r] - 1
-    n_subs = pool.n_used[0] if splits else pool.n_used[0] - 1
-    gain = _log_prior_gain(pool, hyper, kind, r, (n_one, n_two, n_all, n_sub, n_subs))
-    gain += hyper.temper * (apart - together) - log_prob
-    if math.log(1.0 - rng.random()) >= (gain if splits else -gain):
+    if splits:
+        after = _log_marginal(pool, hyper, scratch)
+        if kind == APART:
+            after += _log_marginal(pool, hyper, scratch + 1)
+        sizes = (pool.number[scratch], pool.number[scratch + 1])
+        gain = _log_gain(x, pool, hyper, kind, (r, splits), sizes, after - before)
+        if log_uniform >= gain - log_prob:
+            return False
+    elif log_uniform >= log_prob - gain:
         return False
     if splits:
         new = pool.subs[pool.n_used[0]]
@@ -244,6 +256,25 @@ def _propose(rng, x, subcluster, pool, hyper, i, j, kind, n_scans):
 
 
 @jit
+def _partner(rng, x, i):
+    """The datum nearest to i of 1, 2, 4, ... 32 drawn at random: near ones are worth a merger more often.
+
+    It depends on the data alone, not on who is with whom, so it is as probable before a move as after it.
+    """
+    best, least = i, np.inf
+    for _ in range(1 << int(6.0 * rng.random())):
+        j = int(rng.random() * (x.shape[0] - 1))
+        if j >= i:
+            j += 1
+        gap = 0.0
+        for a in range(x.shape[1]):
+            gap += (x[i, a] - x[j, a]) ** 2
+        if gap < least:
+            best, least = j, gap
+    return best
+
+
+@jit
 def split_merge(rng, x, subcluster, pool, hyper, n_tries, n_scans):
     """Try splits and mergers until one is accepted: (tries made, whether the last one was).
 
@@ -255,9 +286,7 @@ def split_merge(rng, x, subcluster, pool, hyper, n_tries, n_scans):
     for attempt in range(n_tries):
         kind = APART if hyper.prior == SINGLE or rng.random() < 0.5 else WITHIN
         i = int(rng.random() * n_data)
-        j = int(rng.random() * (n_data - 1))
-        if j >= i:
-            j += 1
+        j = _partner(rng, x, i)
         if _propose(rng, x, subcluster, pool, hyper, i, j, kind, n_scans):
             return attempt + 1, True
     return n_tries, False

@@ -28,8 +28,8 @@ class DPGaussianMixture(GaussianHierarchy):
     dof0 : degrees of freedom of the prior; None: n_columns + 2.
     scaling : ``"columns"`` brings every column to variance one, ``"common"`` all of them by one factor, None neither.
     n_split_merge : splits or mergers tried in a sweep.
-    init, n_start : where chains start: "kmeans", a random number of groups up to n_start; "one"; or "sequential",
-        rows seated one after the other.
+    init, n_start : where chains start: "sequential", rows seated one after the other; "kmeans", a random number of
+        groups up to n_start; or "one".
     estimate : what `labels_` are: "vi", the partition of least expected variation of information; "least_squares",
         the draw closest to the co-clustering matrix; "best", the draw of highest log joint.
     novelty : `predict` answers -1 for rows more probably than this of a group never seen.
@@ -47,9 +47,9 @@ class DPGaussianMixture(GaussianHierarchy):
         kappa0: float | None = None,
         dof0: float | None = None,
         scaling: Scaling = "columns",
-        n_split_merge: int = 3,
-        init: Start = "kmeans",
-        n_start: int = 10,
+        n_split_merge: int = 5,
+        init: Start = "sequential",
+        n_start: int = 20,
         estimate: Estimate = "vi",
         novelty: float = 0.5,
         n_iter: int = 200,

@@ -33,10 +33,10 @@ class Setting(NamedTuple):
     base: Floats  # [d, d]: scale0 is a multiple of it
     low: Floats  # [3]: least factor of the base, kappa0 and spread ...
     high: Floats  # ... and largest; equal where fixed
-    n_split_merge: int = 3
-    n_scans: int = 1  # of a split, between its start and the scan that counts
+    n_split_merge: int = 5
+    n_scans: int = 0  # of a split, between its start and the scan that counts
     start: Start = "kmeans"
-    n_start: int = 10
+    n_start: int = 20
     temper: float = 1.0
 
 

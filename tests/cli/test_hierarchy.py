@@ -1,0 +1,138 @@
+"""`arbora hierarchy`: tables in all their forms, outputs, and what is refused."""
+
+import csv
+import json
+
+import numpy as np
+import pytest
+from typer.testing import CliRunner
+
+import arbora
+from arbora.cli import app
+from arbora.errors import ReadError
+from arbora.io.tables import read_table
+
+FAST = ("--sweeps", "12", "--chains", "2")
+
+
+@pytest.fixture
+def table(tmp_path):
+    rng = np.random.default_rng(0)
+    X = np.concatenate([rng.normal(size=(10, 2)), 9.0 + rng.normal(size=(10, 2))])
+    path = tmp_path / "data.csv"
+    rows = [f"r{n},{a:.4f},{b:.4f},{'low' if n < 10 else 'high'}" for n, (a, b) in enumerate(X)]
+    path.write_text("\n".join(["id,x,y,kind", *rows]) + "\n")
+    return path
+
+
+def run(*args, code=0):
+    done = CliRunner().invoke(app, [str(arg) for arg in args])
+    assert done.exit_code == code, (done.exit_code, done.stdout, done.stderr, done.exception)
+    return done
+
+
+@pytest.mark.parametrize("model", ["nhcm", "dpgmm"])
+def test_outputs_agree_with_each_other(table, tmp_path, model):
+    pytest.importorskip("matplotlib")
+    out = {"output": "g.csv", "newick": "t.nwk", "tree": "t.json", "picture": "p.png", "save": "m.arbora"}
+    options = [x for option, name in out.items() for x in (f"--{option}", tmp_path / name)]
+    done = run("hierarchy", table, "--model", model, "--classes", "kind", *FAST, *options, "--json")
+    found = json.loads(done.stdout)
+    assert found["n_rows"] == 20
+    assert found["columns"] == ["x", "y"]
+    assert found["levels"][0]["adjusted_rand"] is not None
+    with (tmp_path / "g.csv").open() as file:
+        rows = list(csv.DictReader(file))
+    assert [row["name"] for row in rows[:2]] == ["r0", "r1"]
+    assert rows[0]["class"] == "low"
+    stored = arbora.load(tmp_path / "m.arbora")
+    assert [int(row["level_1"]) for row in rows] == stored.labels_.tolist()
+    tree = arbora.Hierarchy.from_json((tmp_path / "t.json").read_text())
+    assert tree.names[0] == "r0"
+    assert np.array_equal(tree.labels(1), stored.labels_)
+    assert "r19" in (tmp_path / "t.nwk").read_text()
+    assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_the_summary_and_the_seed(table):
+    one = run("hierarchy", table, "--classes", "kind", *FAST, "--seed", 1)
+    assert "20 rows, 2 columns, model nhcm" in one.stdout
+    assert "adjusted Rand index" in one.stdout
+    assert one.stdout == run("hierarchy", table, "--classes", "kind", *FAST, "--seed", 1).stdout
+
+
+def test_options_reach_the_model(table, tmp_path):
+    path = tmp_path / "m.arbora"
+    run("hierarchy", table, *FAST, "--columns", "x", "--prior", "nested", "--scaling", "none", "--save", path)
+    stored = arbora.load(path)
+    assert (stored.prior, stored.scaling, stored.n_iter, stored.n_chains) == ("nested", None, 12, 2)
+    assert stored.n_features_in_ == 1
+
+
+def test_help_has_examples():
+    assert "arbora hierarchy data.csv" in run("hierarchy", "--help").stdout
+
+
+@pytest.mark.parametrize(
+    ("text", "told"),
+    [
+        ("", "is empty"),
+        ("a,b\n", "a header and no rows"),
+        ("a,b\n1,2\n3\n", "line 3: 1 cells; wanted 2"),
+        ("a,b\n1,2\n3,x\n", "line 3, column 'b': 'x'"),
+        ("a,b\n1,2\n3,\n", "line 3, column 'b': nothing"),
+        ("a,b\n1,2\n3,inf\n", "wanted a finite number"),
+    ],
+)
+def test_bad_tables_are_told_in_one_line(tmp_path, text, told):
+    path = tmp_path / "bad.csv"
+    path.write_text(text)
+    done = run("hierarchy", path, code=1)
+    assert told in done.stderr
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    ("options", "told"),
+    [
+        (("--output", "x.txt"), "must end in"),
+        (("--model", "dpgmm", "--prior", "flat"), "dpgmm has none"),
+        (("--newick", "a.nwk", "--tree", "a.nwk"), "must end in"),
+    ],
+)
+def test_options_that_make_no_sense(table, options, told):
+    assert told in run("hierarchy", table, *options, code=2).stderr
+
+
+def test_missing_file_and_column(tmp_path, table):
+    assert "nowhere.csv" in run("hierarchy", tmp_path / "nowhere.csv", code=1).stderr
+    assert "no column 'z' for columns" in run("hierarchy", table, "--columns", "z", code=1).stderr
+
+
+@pytest.mark.parametrize(
+    ("text", "names", "columns"),
+    [
+        ("1,2\n3,4\n", ["1", "2"], ["1", "2"]),
+        ("a;b\n1;2\n3;4\n", ["1", "2"], ["a", "b"]),
+        ("name\tb\tc\noak\t2\t3\nash\t4\t5\n", ["oak", "ash"], ["b", "c"]),
+        ("oak,2\nash,4\n", ["oak", "ash"], ["2"]),
+        ("\n1|2\n\n3|4\n", ["1", "2"], ["1", "2"]),
+    ],
+)
+def test_headers_names_and_delimiters_are_found_out(tmp_path, text, names, columns):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    table = read_table(path)
+    assert table.names == names
+    assert table.columns == columns
+    assert table.X.shape == (2, len(columns))
+
+
+def test_the_reader_obeys(tmp_path):
+    path = tmp_path / "t.csv"
+    path.write_text("1,2,3\n4,5,6\n")
+    assert read_table(path, header=True).X.tolist() == [[4.0, 5.0, 6.0]]
+    assert read_table(path, header=False, names="3").names == ["3", "6"]
+    assert read_table(path, target="1", columns=["2"]).target == ["1", "4"]
+    with pytest.raises(ReadError, match="no column '9'"):
+        read_table(path, names="9")
