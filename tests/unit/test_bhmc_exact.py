@@ -89,12 +89,14 @@ def test_the_enumeration_is_a_distribution():
             assert sum(reference.component_prior(p, 1.3, 0.7).values()) == pytest.approx(1.0)
 
 
-@pytest.mark.parametrize(("n", "nested"), [(3, True), (3, False), (4, True), (4, False)])
-@pytest.mark.parametrize("regularization", [0.0, 0.5])
+@pytest.mark.parametrize(
+    ("n", "nested", "regularization"),
+    [(3, True, 0.0), (3, False, 0.0), (3, True, 0.5), (3, False, 0.5), (4, True, 0.5), (4, False, 0.5)],
+)
 def test_chains_match_the_enumerated_posterior(exact, n, nested, regularization):
     X = X3 if n == 3 else X4
-    found = frequencies(X, setting(regularization, nested), 10000)
-    noise = 0.04 if n == 3 else 0.065 if not nested else 0.1  # 900 states of (tree, partition) if nested
+    found = frequencies(X, setting(regularization, nested), 7000)
+    noise = 0.05 if n == 3 else 0.08 if not nested else 0.11  # 900 states of (tree, partition) if nested
     assert distance(found, exact(n, nested, regularization)) < noise
 
 
@@ -111,7 +113,7 @@ def test_chains_match_the_enumerated_posterior(exact, n, nested, regularization)
 )
 def test_the_papers_procedure_and_planted_bugs_miss_it(exact, kind, nested, procedure, least):
     """What the test above must be able to catch, at its own length."""
-    found = frequencies(X3, setting(0.5, nested, procedure), 10000, kind)
+    found = frequencies(X3, setting(0.5, nested, procedure), 7000, kind)
     assert distance(found, exact(3, nested, 0.5)) > least
 
 
@@ -152,7 +154,7 @@ GEWEKE = [(False, 0.0, True), (True, 0.0, False), (False, 0.5, False), (True, 0.
 @pytest.mark.parametrize(("nested", "regularization", "learnt"), GEWEKE)
 def test_joint_distribution(nested, regularization, learnt):
     """Geweke (2004): chain and redrawn data have the law of draws from the prior."""
-    z = geweke_z(HierarchySampler, nested, regularization, EXACT, learnt, 5000, 3000, 0)
+    z = geweke_z(HierarchySampler, nested, regularization, EXACT, learnt, 3000, 1500, 0)
     assert np.abs(z).max() < 4.5
 
 
@@ -161,8 +163,8 @@ def test_joint_distribution(nested, regularization, learnt):
     [(HierarchySampler, True, OWN), (HierarchySampler, True, PAPER), (DirectionsForget, False, EXACT)],
 )
 def test_joint_distribution_catches_wrong_samplers(kind, nested, procedure):
-    z = geweke_z(kind, nested, 0.5, procedure, False, 5000, 3000, 0)
-    assert np.abs(z).max() > 6.0
+    z = geweke_z(kind, nested, 0.5, procedure, False, 3000, 1500, 0)
+    assert np.abs(z).max() > 5.5
 
 
 @pytest.mark.slow
