@@ -79,11 +79,11 @@ class WrongNewCluster(gs.NestedGibbs):
 
 
 class WrongPredictive(gs.NestedGibbs):
-    """Planted: the Student's constant of a sub-cluster is that of fewer degrees of freedom."""
+    """Planted: the Student's constant of a sub-cluster grows with its data."""
 
     def hyper(self, concentration, scales):
         hyper = super().hyper(concentration, scales)
-        return hyper._replace(log_predictive=hyper.log_predictive[np.arange(len(self.x) + 1) // 2])
+        return hyper._replace(log_predictive=hyper.log_predictive + 0.5 * np.arange(len(self.x) + 1))
 
 
 class OnlySplits(gs.NestedGibbs):
@@ -107,10 +107,10 @@ class OnlySplits(gs.NestedGibbs):
 
 
 class WrongSplits(OnlySplits):
-    """Planted: acceptance forgets the degrees of freedom of a marginal."""
+    """Planted: the marginal of a cluster has a wrong constant."""
 
     def proposal(self, hyper):
-        return hyper._replace(log_gamma=0.8 * hyper.log_gamma)
+        return hyper._replace(log_det0=hyper.log_det0 + 1.0)
 
 
 @pytest.mark.parametrize("kind", ["single", "flat", "nested"])

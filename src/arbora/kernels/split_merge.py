@@ -1,9 +1,9 @@
 """Split a sub-cluster in two or merge two of them, in one step that leaves the posterior invariant.
 
 Jain and Neal (2004): two data i, j are drawn, near ones more often.  If they share a sub-cluster it is split, else
-theirs are merged.  A split starts from i and j alone, seats the other members one after the other, lets them think again
-for some scans, and is drawn in a last scan whose probability enters the acceptance.  Everything is built in scratch
-slots of the pool.
+theirs are merged.  A split starts from i and j alone, seats the other members one after the other, lets them think
+again for some scans, and is drawn in a last scan whose probability enters the acceptance.  Everything is built in
+scratch slots of the pool.
 """
 
 import math
