@@ -232,10 +232,3 @@ def frozen_directions(rng, queue, X, state, setting):
     for n in range(n_data):
         total += max(0.0, worst[n].max())
     return total
-
-
-@jit
-def draw_from_prior(rng, queue, state, setting):
-    """Every direction from its prior: all there is to do without a regulariser."""
-    for i in range(1, queue.shape[0]):
-        _draw_prior(rng, queue[i], state, setting)
