@@ -20,7 +20,9 @@ _HOME = {
     "InfiniteHiddenTreeMixture": "models",
     "Hierarchy": "hierarchy",
     "MISSING": "forest",
+    "BHMC": "models",
     "NHCM": "models",
+    "RBHMC": "models",
     "ModelFileError": "errors",
     "ReadError": "errors",
     "SlotLabelCounts": "models",
@@ -48,8 +50,10 @@ _MODULES = (
 )
 
 __all__ = [
+    "BHMC",
     "MISSING",
     "NHCM",
+    "RBHMC",
     "UNSEEN",
     "ArboraError",
     "DPGaussianMixture",
@@ -102,7 +106,9 @@ if TYPE_CHECKING:
         write_jsonl,
     )
     from .models import (
+        BHMC,
         NHCM,
+        RBHMC,
         DPGaussianMixture,
         GenerativeTreeClassifier,
         HiddenTree,

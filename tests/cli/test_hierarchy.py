@@ -31,7 +31,7 @@ def run(*args, code=0):
     return done
 
 
-@pytest.mark.parametrize("model", ["nhcm", "dpgmm"])
+@pytest.mark.parametrize("model", ["nhcm", "dpgmm", "bhmc", "rbhmc"])
 def test_outputs_agree_with_each_other(table, tmp_path, model):
     pytest.importorskip("matplotlib")
     out = {"output": "g.csv", "newick": "t.nwk", "tree": "t.json", "picture": "p.png", "save": "m.arbora"}

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelFileError
 from .base import ForestEstimator
+from .bhmc import BHMC, RBHMC
 from .classifier import TreeClassifier
 from .counts import SlotLabelCounts
 from .dp_gaussian import DPGaussianMixture
@@ -21,20 +22,24 @@ from .saved import MODEL_VERSION, SavedEstimator
 MODELS: dict[str, type[SavedEstimator]] = {
     model.__name__: model
     for model in (
+        BHMC,
         DPGaussianMixture,
         GenerativeTreeClassifier,
         HiddenTree,
         HiddenTreeMixture,
         InfiniteHiddenTreeMixture,
         NHCM,
+        RBHMC,
         SlotLabelCounts,
         TreeClassifier,
     )
 }
 
 __all__ = [
+    "BHMC",
     "MODELS",
     "NHCM",
+    "RBHMC",
     "DPGaussianMixture",
     "ForestEstimator",
     "GenerativeTreeClassifier",

@@ -62,10 +62,10 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
 
     def _take(self, X: Any) -> Floats:
         """Rows of the training set, checked, centred and scaled; remembers how."""
-        scaling = getattr(self, "scaling", None)
+        rows = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=1)
+        scaling = self._scaling_for(rows)
         if scaling not in ("columns", "common", None):
             raise SettingError(f"scaling={scaling!r}; wanted 'columns', 'common' or None")
-        rows = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=1)
         index = getattr(X, "index", None)
         self.columns_: list[str] | None = [str(name) for name in getattr(self, "feature_names_in_", [])] or None
         self.names_ = [str(n) for n in (range(len(rows)) if index is None or callable(index) else index)]
@@ -82,6 +82,10 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
             self.unit_ = np.full(rows.shape[1], float(np.sqrt(np.mean(spread**2))))
         self._record_provenance(rows)
         return self._inward(rows)
+
+    def _scaling_for(self, rows: Floats) -> Any:
+        """The scaling asked for; a model may have one of its own accord."""
+        return getattr(self, "scaling", None)
 
     def _give(self, X: Any) -> Floats:
         """Rows to predict for, checked against the training set, in the space of the model."""

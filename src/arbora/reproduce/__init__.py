@@ -2,6 +2,7 @@
 
 from collections.abc import Callable
 
+from .bhmc import against_ward, animals, fashion
 from .encoder import table2 as encoder_table2
 from .encodings import encodings
 from .evidence import defaults
@@ -20,6 +21,9 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "001-table2": encoder_table2,
     "encodings": encodings,
     "defaults": defaults,
+    "003-animals": animals,
+    "003-fashion": fashion,
+    "003-defaults": against_ward,
     "004-banana": banana,
 }
 

@@ -1,0 +1,206 @@
+"""One tree for all draws of hierarchies, starts for chains, and where new data belong (paper 003)."""
+
+from typing import NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.spatial.distance import squareform
+from scipy.special import logsumexp
+from sklearn.cluster import KMeans
+
+from .. import diagnostics
+from ..kernels import bhmc
+from ..kernels.bhmc import Setting, State
+from .bhmc_sampler import HierarchySampler, Start
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MOST_LINKED = 2000  # data; beyond it an agglomerative tree joins k-means centres instead
+N_CENTRES = 200
+N_START_LEAVES = 20
+WARM_UP, N_KEPT, APART = 50, 30, 5  # sweeps and draws of the chain behind `predict`
+
+
+# ---- starts ---------------------------------------------------------------------------------------------------------
+
+
+def ward_start(X: Floats, depth: int, branching: int, seed: int) -> Start:
+    """Cuts of a Ward tree in geometric steps down to about twenty leaves, each leaf a component of its own.
+
+    A node of a finite tree has room for `branching` children: the last takes in all that are too many.
+    """
+    rows, home = X, np.arange(len(X))
+    if len(X) > MOST_LINKED:
+        means = KMeans(N_CENTRES, n_init=1, random_state=seed).fit(X)
+        rows, home = means.cluster_centers_, means.labels_
+    if len(rows) < 2:
+        return Start(np.zeros((len(X), depth), np.int64), np.zeros(len(X), np.int64))
+    n_leaves = min(max(len(rows) // 2, 2), N_START_LEAVES)
+    wanted = [max(2, round(n_leaves ** ((level + 1) / depth))) for level in range(depth)]
+    path = crowded(cut_tree(linkage(rows, "ward"), wanted)[home], branching)
+    _, component = np.unique(path, axis=0, return_inverse=True)
+    return Start(path, component.reshape(-1).astype(np.int64))
+
+
+def crowded(path: Ints, branching: int) -> Ints:
+    """Children of each node numbered from 0 as they appear; beyond `branching`, if not 0, all share the last number."""
+    number: dict[tuple[int, ...], dict[int, int]] = {}
+    found = np.zeros(path.shape, np.int64)
+    for n, row in enumerate(path):
+        key: tuple[int, ...] = ()
+        for level, group in enumerate(row):
+            seen = number.setdefault(key, {})
+            last = branching - 1 if branching else len(path)
+            child = seen.setdefault(int(group), min(len(seen), last))
+            found[n, level] = child
+            key = (*key, child)
+    return found
+
+
+# ---- point estimates ------------------------------------------------------------------------------------------------
+
+
+def consensus(draws: NDArray[np.int32]) -> Ints:
+    """The tree of the posterior mean: average linkage of how far down two data go together, cut level by level.
+
+    `draws` is [draw, level, datum].  The similarity of two data is the share of levels and draws on which they share
+    a node; each level is cut at the median number of its nodes, so levels are nested.
+    """
+    n_levels, n_data = draws.shape[1:]
+    if n_data < 2:
+        return np.zeros((n_levels, n_data), np.int64)
+    together = np.zeros((n_data, n_data))
+    for level in range(n_levels):
+        together += diagnostics.co_clustering_matrix(np.ascontiguousarray(draws[:, level])) / n_levels
+    apart = np.maximum(1.0 - together, 0.0)
+    np.fill_diagonal(apart, 0.0)
+    tree = linkage(squareform(apart, checks=False), "average")
+    n_nodes = [int(np.median(diagnostics.canonical(draws[:, level]).max(axis=1))) + 1 for level in range(n_levels)]
+    return np.asarray(cut_tree(tree, np.maximum.accumulate(n_nodes)).T, np.int64)
+
+
+def least_expected_vi(draws: NDArray[np.int32]) -> Ints:
+    """The partition of least expected variation of information on each level, each cut along the level above."""
+    found: list[Ints] = []
+    for level in range(draws.shape[1]):
+        labels = diagnostics.point_estimate(np.ascontiguousarray(draws[:, level]), loss="vi", random_state=0).labels
+        if found:
+            _, labels = np.unique(np.column_stack([found[-1], labels]), axis=0, return_inverse=True)
+        found.append(labels.reshape(-1).astype(np.int64))
+    return np.array(found)
+
+
+# ---- new data -------------------------------------------------------------------------------------------------------
+
+
+class Predictor(NamedTuple):
+    """Draws of weights, components and directions given the estimated tree; s draw, z node, k component."""
+
+    parent: Ints  # [z], parents first
+    label: Ints  # [z], group on its level
+    leaf: Ints  # [leaf] nodes of the last level
+    below: Ints  # [z] data
+    weight: Floats  # [s, leaf, k], the last of a draw's components is one never seen
+    size: Floats  # [s, k]
+    total: Floats  # [s, k, d]
+    variance: Floats  # [s, 2]
+    direction: Floats  # [s, z, d]
+
+    @classmethod
+    def of(cls, sampler: HierarchySampler, levels: Ints, component: Ints, variance: Floats) -> Self:
+        """Hold the paths, draw all else."""
+        setting = sampler.setting._replace(branching=0, procedure=bhmc.EXACT)  # only nodes that hold data
+        start = Start(crowded(levels.T, 0), component)
+        begin = (float(variance[0]), float(variance[1]))
+        chain = HierarchySampler(
+            sampler.X, len(levels), setting, begin, (start,), intercept=sampler.intercept, moving=False
+        )
+        rng = np.random.default_rng(0)
+        state = chain.init(rng)
+        for _ in range(WARM_UP):
+            state, _ = chain.step(rng, state)
+        kept = []
+        for _ in range(N_KEPT):
+            for _ in range(APART):
+                state, _ = chain.step(rng, state)
+            kept.append(State(*(np.array(x) for x in state)))
+        return cls._gather(kept, chain._queue(state), levels)
+
+    @classmethod
+    def _gather(cls, kept: list[State], queue: Ints, levels: Ints) -> Self:
+        state, n_draws = kept[0], len(kept)
+        number = np.full(len(state.rest), -1, np.int64)
+        number[queue] = np.arange(len(queue))
+        label = np.zeros(len(queue), np.int64)
+        label[number[state.path.T]] = levels
+        leaf = np.unique(number[state.path[:, -1]])
+        most = max(int(one.n_components[0]) for one in kept)
+        weight = np.zeros((n_draws, len(leaf), most + 1))
+        size, total = np.zeros((n_draws, most + 1)), np.zeros((n_draws, most + 1, state.total.shape[1]))
+        for s, one in enumerate(kept):
+            k = int(one.n_components[0])
+            weight[s, :, :k] = one.weight[queue[leaf], :k]
+            weight[s, :, k] = one.rest[queue[leaf]]
+            size[s, :k], total[s, :k] = one.size[:k], one.total[:k]
+        return cls(
+            parent=np.where(queue == 0, -1, number[state.parent[queue]]),
+            label=label,
+            leaf=leaf,
+            below=state.below[queue],
+            weight=weight,
+            size=size,
+            total=total,
+            variance=np.array([one.variance for one in kept]),
+            direction=np.array([one.direction[queue] for one in kept]),
+        )
+
+    def leaf_probability(self, X: Floats, setting: Setting) -> Floats:
+        """P(leaf | x, a draw), averaged over draws, [datum, leaf]."""
+        found = np.zeros((len(X), len(self.leaf)))
+        reach = np.log(self.below[self.leaf])  # of a nested restaurant: shares multiply to the size of the leaf
+        for level_up in self._ancestors()[:-1]:
+            reach -= np.log1p(setting.path_concentration / self.below[level_up])
+        for s in range(len(self.weight)):
+            log_p = reach + self._log_density(X, s)
+            if setting.regularization > 0:
+                log_p -= 2.0 * setting.regularization * self._hinge(X, s, setting.margin)
+            found += np.exp(log_p - logsumexp(log_p, axis=1, keepdims=True))
+        return found / len(self.weight)
+
+    def _ancestors(self) -> list[Ints]:
+        """Nodes of each leaf, from the root down to itself."""
+        rows = [self.leaf]
+        while rows[0][0] != 0:
+            rows.insert(0, self.parent[rows[0]])
+        return rows
+
+    def _log_density(self, X: Floats, s: int) -> Floats:
+        within, between = self.variance[s]
+        shrink = between / (within + self.size[s] * between)
+        var = within * (1.0 + shrink)
+        gap = X[:, None, :] - (shrink[:, None] * self.total[s])
+        log_f = -0.5 * (X.shape[1] * np.log(2.0 * np.pi * var) + (gap**2).sum(axis=2) / var)
+        with np.errstate(divide="ignore"):  # weights beyond the components of a draw are zero
+            log_weight = np.log(self.weight[s])
+        return np.asarray(logsumexp(log_weight[None] + log_f[:, None, :], axis=2))
+
+    def _hinge(self, X: Floats, s: int, margin: float) -> Floats:
+        direction = self.direction[s]
+        score = X @ direction[:, : X.shape[1]].T
+        if direction.shape[1] > X.shape[1]:
+            score += direction[:, -1]
+        worst = np.zeros((len(X), len(self.parent)))
+        for p in np.unique(self.parent[self.parent >= 0]):
+            children = np.flatnonzero(self.parent == p)
+            for c in children:
+                worst[:, c] = worst[:, p]
+                if len(children) > 1:
+                    rival = score[:, children[children != c]].max(axis=1)
+                    worst[:, c] = np.maximum(worst[:, p], margin - score[:, c] + rival)
+        return np.asarray(worst[:, self.leaf])
+
+    def levels_of(self, leaf: Ints) -> Ints:
+        """Group on each level of the data at these leaves (indices of `leaf`), [level, datum]."""
+        return np.array([self.label[row[leaf]] for row in self._ancestors()[1:]])

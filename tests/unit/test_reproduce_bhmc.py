@@ -1,0 +1,64 @@
+"""The experiments of paper 003: figures of a run, tables and pictures."""
+
+import numpy as np
+import pytest
+
+from arbora.datasets.published import LabelledRows
+from arbora.errors import DataNotFoundError
+from arbora.hierarchy_metrics import level_f_measure, separation
+from arbora.reproduce import bhmc as experiment
+from arbora.reproduce import bhmc_pictures as pictures
+
+pytestmark = pytest.mark.compiled
+
+
+@pytest.fixture(scope="module")
+def study():
+    rng = np.random.default_rng(0)
+    X = np.repeat(4.0 * rng.standard_normal((3, 4)), 5, axis=0) + rng.standard_normal((15, 4))
+    data = LabelledRows(X, np.repeat(["a", "b", "c"], 5), np.array([f"row {n}" for n in range(15)]))
+    return experiment.Study(data, 2, 3, 3, (0.4, 1.0, 0.85), 0.1, (0.1, 10.0), (0.1,), 40)
+
+
+def test_figures_of_a_run_are_those_of_its_draws(study):
+    run = experiment._run(study, {"regularization": 0.1, "margin": 1.0}, 2, 40)
+    levels = run.trace.stack("levels")
+    assert run.rows.shape == (15, 3)
+    np.testing.assert_allclose(run.distance[0, 0], np.mean([separation(run.rows, draw).inner for draw in levels[0]]))
+    np.testing.assert_allclose(run.f[1], np.mean([level_f_measure(study.data.y, draw) for draw in levels[1]], axis=0))
+    joint = run.trace.info["log_joint"][0, run.trace.draw_sweep]
+    best = levels[0, joint.argmax()]
+    np.testing.assert_allclose(run.best_f[0], level_f_measure(study.data.y, best))
+    assert run.together.shape == (2, 2, 15, 15)
+    gain = experiment._improvement(run, run)
+    np.testing.assert_allclose(gain, 0.0, atol=1e-9)
+    assert len(experiment._cells(run, run)) == len(experiment.HEADER) - 1
+    assert len(experiment._ward_row(study, run.rows)) == len(experiment.HEADER)
+
+
+def test_pictures_are_drawn(study):
+    pytest.importorskip("matplotlib")
+    runs = {
+        name: experiment._run(study, settings, 2, 20) for name, settings in (("one", {}), ("two", {"tree": "nested"}))
+    }
+    trees = {name: experiment._best_tree(run, study.data) for name, run in runs.items()}
+    drawn = [
+        pictures.convergence(runs),
+        pictures.collapse(runs),
+        pictures.grid(np.zeros((2, 3, 1, 3)), (0.1,), (0.1, 1.0, 10.0)),
+        pictures.f_boxes(runs),
+        pictures.heat_maps(runs, study.data.y),
+        pictures.trees(trees),
+    ]
+    assert all(image.startswith(b"\x89PNG") for image in drawn)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", ["animals", "fashion", "against_ward"])
+def test_quick_tables(name):
+    try:
+        table = getattr(experiment, name)(quick=True)
+    except DataNotFoundError as error:
+        pytest.skip(str(error))
+    assert all(len(row) == len(table.header) for row in table.rows)
+    assert len(table.rows) >= 3
