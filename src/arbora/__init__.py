@@ -20,6 +20,9 @@ _HOME = {
     "ModelFileError": "errors",
     "ReadError": "errors",
     "UNSEEN": "forest",
+    "edit_distance": "models.edit_distance",
+    "edit_distances": "models.edit_distance",
+    "edit_mapping": "models.edit_distance",
     "from_networkx": "io",
     "load": "models",
     "load_forest": "io",
@@ -52,6 +55,9 @@ __all__ = [
     "InfiniteHiddenTreeMixture",
     "ModelFileError",
     "ReadError",
+    "edit_distance",
+    "edit_distances",
+    "edit_mapping",
     "from_networkx",
     "load",
     "load_forest",
@@ -89,6 +95,7 @@ if TYPE_CHECKING:
         write_jsonl,
     )
     from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
+    from .models.edit_distance import edit_distance, edit_distances, edit_mapping
 
 
 def __getattr__(name: str) -> Any:

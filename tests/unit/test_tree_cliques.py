@@ -117,7 +117,11 @@ def test_matching_a_tree_with_itself_takes_every_node():
 def test_nothing_to_match():
     empty, one = make_shape(np.empty(0, np.int64)), make_shape(np.array([-1]))
     for method in METHODS.values():
-        for a, b, gain in ((empty, one, np.ones((0, 1))), (one, one, -np.ones((1, 1))), (empty, empty, np.ones((0, 0)))):
+        for a, b, gain in (
+            (empty, one, np.ones((0, 1))),
+            (one, one, -np.ones((1, 1))),
+            (empty, empty, np.ones((0, 0))),
+        ):
             match = method(a, b, gain)
             assert match.pairs.shape == (0, 2)
             assert match.value == 0.0
@@ -126,7 +130,10 @@ def test_nothing_to_match():
 
 @pytest.mark.compiled
 def test_deep_and_wide_trees():
-    chain, star = make_shape(np.arange(1, 121) % 120 - (np.arange(120) == 119)), make_shape(np.append(np.full(79, 79), -1))
+    chain, star = (
+        make_shape(np.arange(1, 121) % 120 - (np.arange(120) == 119)),
+        make_shape(np.append(np.full(79, 79), -1)),
+    )
     assert tree_cliques.edit(chain, chain, np.ones((120, 120))).value == 120
     assert tree_cliques.edit(star, star, np.ones((80, 80))).value == 80
     assert tree_cliques.edit(chain, star, np.ones((120, 80))).value == 2

@@ -20,8 +20,9 @@ from .tree_shape import Match
 
 __all__ = ["BUDGET", "edit", "greedy", "propagate", "relaxation", "repair"]
 
-EXACT, GREEDY, RELAXATION = range(3)
-NONE = np.int64(0)  # a plain 0 in a call would be compiled as a type of its own
+# Not plain numbers: in a call, each of those would be compiled as a type of its own.
+NONE = np.int64(0)
+EXACT, GREEDY, RELAXATION = np.int64(0), np.int64(1), np.int64(2)
 BUDGET = 20_000  # sets of pairs bounded in one exact matching
 MAX_CELLS = 4_000_000  # of one linear programme: a larger one is not set up, and the matching is not exact
 CLOSE = 1e-9  # values closer than this, relative to the largest gain, are the same
@@ -35,6 +36,16 @@ class Order(NamedTuple):
     leaf: np.ndarray  # int64 one longer: number of leaves before x
 
 
+class Trees(NamedTuple):
+    """Many trees as the distances take them; nodes as in the forest, numbered from the first of their tree."""
+
+    start: np.ndarray  # int64 by tree and one more
+    parent: np.ndarray  # int64; the number of nodes of the tree at its root
+    label: np.ndarray  # int32
+    delete: np.ndarray  # float64: cost of leaving the node out when its tree is the first of a pair
+    insert: np.ndarray  # float64: the same when its tree is the second
+
+
 class Pairs(NamedTuple):
     """Candidates for a clique: node u[c] of one tree with v[c] of the other (in post-order), worth weight[c]."""
 
@@ -44,21 +55,20 @@ class Pairs(NamedTuple):
 
 
 @jit
-def _in_post_order(shape):
+def _in_post_order(parent):
     """Post-order of a shape without recursion: sizes upwards, then places downwards."""
-    n = shape.parent.shape[0]
+    n = parent.shape[0]
     size = np.ones(n + 1, np.int64)
     for u in range(n):
-        size[shape.parent[u]] += size[u]
+        size[parent[u]] += size[u]
     node, first, leaf = np.empty(n + 1, np.int64), np.empty(n + 1, np.int64), np.zeros(n + 2, np.int64)
-    begin = np.zeros(n + 1, np.int64)  # first place of the subtree
+    begin = np.zeros(n + 1, np.int64)  # first place below the node that is still free
     for u in range(n, -1, -1):
-        at = begin[u]
-        place = at + size[u] - 1
-        node[place], first[place] = u, at
-        for x in range(shape.child_start[u], shape.child_start[u + 1]):
-            begin[shape.child[x]] = at
-            at += size[shape.child[x]]
+        if u < n:
+            begin[u] = begin[parent[u]]
+            begin[parent[u]] += size[u]
+        place = begin[u] + size[u] - 1
+        node[place], first[place] = u, begin[u]
     for x in range(n + 1):
         leaf[x + 1] = leaf[x] + (first[x] == x)
     return Order(node, first, leaf)
@@ -132,7 +142,7 @@ def _extend(a, b, pairs, order, n_chosen, chosen_out):
 
 @jit
 def _swap(a, b, pairs, order, chosen_out):
-    """While that gains: put in a pair, take out those it excludes, and fill up; the size of the clique and its weight."""
+    """While that gains: put in a pair, take out those it excludes, and fill up; size and weight of the clique."""
     n_chosen, total = _extend(a, b, pairs, order, NONE, chosen_out)
     trial = np.empty(order.shape[0], np.int64)
     improved = True
@@ -458,9 +468,9 @@ def _clique(method, a, b, pairs, grain, budget, chosen_out):
 
 
 @jit
-def propagate(first, second, gain, method, budget):
+def propagate(parent_1, parent_2, gain, method, budget):
     """Match two shapes bottom-up: matched pairs in the shapes' numbers, and whether no legal matching is worth more."""
-    a, b = _in_post_order(first), _in_post_order(second)
+    a, b = _in_post_order(parent_1), _in_post_order(parent_2)
     n, m = a.node.shape[0] - 1, b.node.shape[0] - 1
     weight = np.zeros((n, m))  # gain of the pair and of the clique below; 0 where a pair is not live
     deep = np.zeros((n, m))  # largest weight weakly below the pair
@@ -534,6 +544,44 @@ def _trace_back(a, b, kept, pool):
     return matched
 
 
+@jit
+def gain_of_matching(a, s, b, t, table):
+    """What matching each node of tree s with each of tree t saves over leaving both out."""
+    lo, other = a.start[s], b.start[t]
+    gain = np.empty((a.start[s + 1] - lo, b.start[t + 1] - other))
+    for i in range(gain.shape[0]):
+        for j in range(gain.shape[1]):
+            mine, its = a.label[lo + i], b.label[other + j]
+            if table.shape[0] > 1:
+                rename = table[mine + 2, its + 2]
+            else:
+                rename = 0.0 if mine == its else table[0, 0]
+            gain[i, j] = a.delete[lo + i] + b.insert[other + j] - rename
+    return gain
+
+
+@jit
+def distances(pairs, a, b, table, budget, distance_out, exact_out):
+    """Unordered edit distance of every pair of trees (pairs[x, 0] of a, pairs[x, 1] of b), and whether it is exact.
+
+    `table` holds the cost of a rename by label + 2, or, if it is 1 x 1, the one price of them all.
+    """
+    for x in range(pairs.shape[0]):
+        s, t = pairs[x, 0], pairs[x, 1]
+        gain = gain_of_matching(a, s, b, t, table)
+        parent_1, parent_2 = a.parent[a.start[s] : a.start[s + 1]], b.parent[b.start[t] : b.start[t + 1]]
+        matched, exact = propagate(parent_1, parent_2, gain, EXACT, budget)
+        total = 0.0
+        for u in range(a.start[s], a.start[s + 1]):
+            total += a.delete[u]
+        for v in range(b.start[t], b.start[t + 1]):
+            total += b.insert[v]
+        for c in range(matched.shape[0]):
+            total -= gain[matched[c, 0], matched[c, 1]]
+        distance_out[x] = max(total, 0.0)
+        exact_out[x] = exact
+
+
 def edit(a, b, gain, budget=BUDGET):
     """The matching of an unordered edit distance, exact if the budget of bounded sets is enough."""
     return _match(a, b, gain, EXACT, budget)
@@ -550,5 +598,5 @@ def relaxation(a, b, gain):
 
 
 def _match(a, b, gain, method, budget):
-    pairs, exact = propagate(a, b, gain, method, budget)
+    pairs, exact = propagate(a.parent, b.parent, gain, method, budget)
     return Match(pairs, float(gain[pairs[:, 0], pairs[:, 1]].sum()), bool(exact))

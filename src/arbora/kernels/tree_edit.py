@@ -27,13 +27,6 @@ class Reading(NamedTuple):
     node: np.ndarray  # int64: the node as the forest numbers it
 
 
-class Rename(NamedTuple):
-    """Cost of giving a node another label: one price, or a table by label + 2 if it is not empty."""
-
-    price: float
-    table: np.ndarray  # float64 (n_labels + 2, n_labels + 2), or (0, 0)
-
-
 class Bench(NamedTuple):
     """Scratch of one thread, large enough for its largest pair."""
 
@@ -72,16 +65,16 @@ def read_order(parent, order, start):
 
 
 @jit
-def _rename_costs(a, s, b, t, rename, cost_out):
-    """Cost of matching each node of tree s with each of tree t."""
+def _rename_costs(a, s, b, t, table, cost_out):
+    """Cost of matching each node of tree s with each of tree t, from a table by label + 2 or, if 1 x 1, one price."""
     for i in range(a.start[s + 1] - a.start[s]):
         mine = a.label[a.start[s] + i]
         for j in range(b.start[t + 1] - b.start[t]):
             other = b.label[b.start[t] + j]
-            if rename.table.shape[0] > 0:
-                cost_out[i, j] = rename.table[mine + 2, other + 2]
+            if table.shape[0] > 1:
+                cost_out[i, j] = table[mine + 2, other + 2]
             else:
-                cost_out[i, j] = 0.0 if mine == other else rename.price
+                cost_out[i, j] = 0.0 if mine == other else table[0, 0]
 
 
 @jit
@@ -123,9 +116,9 @@ def _forest_distances(a, s, b, t, k, l, bench):
 
 
 @jit
-def _pair(a, s, b, t, rename, bench):
+def _pair(a, s, b, t, table, bench):
     """Edit distance of tree s of a reading and tree t of another; fills bench.subtree and bench.rename."""
-    _rename_costs(a, s, b, t, rename, bench.rename)
+    _rename_costs(a, s, b, t, table, bench.rename)
     for p in range(a.key_start[s], a.key_start[s + 1]):
         for q in range(b.key_start[t], b.key_start[t + 1]):
             _forest_distances(a, s, b, t, a.key[p], b.key[q], bench)
@@ -144,24 +137,24 @@ def _room(a, rows, b, columns):
 
 
 @jit
-def distances(pairs, a, b, rename, distance_out):
+def distances(pairs, a, b, table, distance_out):
     """Edit distance of every pair of trees (pairs[x, 0] of a, pairs[x, 1] of b); a and b hold both readings."""
     bench = _room(a[0], pairs[:, 0], b[0], pairs[:, 1])
     for x in range(pairs.shape[0]):
         s, t = pairs[x, 0], pairs[x, 1]
         if a[0].work[s] * b[0].work[t] <= a[1].work[s] * b[1].work[t]:
-            distance_out[x] = _pair(a[0], s, b[0], t, rename, bench)
+            distance_out[x] = _pair(a[0], s, b[0], t, table, bench)
         else:
-            distance_out[x] = _pair(a[1], s, b[1], t, rename, bench)
+            distance_out[x] = _pair(a[1], s, b[1], t, table, bench)
 
 
 @jit
-def mapping(s, t, a, b, rename):
+def mapping(s, t, a, b, table):
     """A cheapest mapping of tree s onto tree t as rows (node, node), numbered as in their forests, and its cost."""
     left = a[0].work[s] * b[0].work[t] <= a[1].work[s] * b[1].work[t]
     one, two = (a[0], b[0]) if left else (a[1], b[1])
     bench = _room(one, np.array([s]), two, np.array([t]))
-    cost = _pair(one, s, two, t, rename, bench)
+    cost = _pair(one, s, two, t, table, bench)
     lo, other = one.start[s], two.start[t]
     n, m = one.start[s + 1] - lo, two.start[t + 1] - other
     matched = np.empty((min(n, m), 2), np.int64)
@@ -178,7 +171,7 @@ def mapping(s, t, a, b, rename):
             x, y = i - i0, j - j0
             here = bench.forest[x + 1, y + 1]
             before, until = one.first[lo + i] - i0, two.first[other + j] - j0
-            # The choices are taken back in a fixed order, and each repeats the sum that made the cell: equality is exact.
+            # Each choice repeats the sum that made the cell, so equality is exact; the order decides between equals.
             if here == bench.forest[x, y + 1] + one.delete[lo + i]:
                 i -= 1
             elif here == bench.forest[x + 1, y] + two.insert[other + j]:

@@ -150,6 +150,6 @@ def repaired_pairs(a, b, gain, pairs):
 
 
 def repair(a, b, gain, pairs):
-    """A matching with a tree union from one that only preserves the hierarchy; legal pairs are put in where they fit."""
+    """A matching with a tree union from one that only preserves the hierarchy; other pairs take what place is left."""
     mended = repaired_pairs(a, b, gain, pairs)
     return Match(mended, float(gain[mended[:, 0], mended[:, 1]].sum()), False)
