@@ -355,8 +355,8 @@ def _upward(one, two, gain):
 @jit
 def _prepare(kinds_1, kinds_2, limit):
     """Both sides, with as many states as the limit allows."""
-    _, row_1, _, start_1, kid_1, count_1 = kinds_1
-    _, row_2, _, start_2, kid_2, count_2 = kinds_2
+    row_1, start_1, kid_1, count_1 = kinds_1
+    row_2, start_2, kid_2, count_2 = kinds_2
     most_1, most_2 = _largest_state(start_1, count_1, limit), _largest_state(start_2, count_2, limit)
     cap_1, cap_2 = _split_caps(most_1, most_2, limit)
     return _make_side(row_1, start_1, kid_1, count_1, cap_1), _make_side(row_2, start_2, kid_2, count_2, cap_2)
@@ -602,10 +602,37 @@ def _trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables):
 @jit
 def align_kinds(shape_1, shape_2, kinds_1, kinds_2, gain, limit):
     """Pairs, value and exactness of the best alignment; gain[row of a kind, row of a kind]."""
-    one, two = _prepare(kinds_1, kinds_2, limit)
+    kind_1, row_1, _, start_1, kid_1, count_1 = kinds_1
+    kind_2, row_2, _, start_2, kid_2, count_2 = kinds_2
+    one, two = _prepare((row_1, start_1, kid_1, count_1), (row_2, start_2, kid_2, count_2), limit)
     tables = _upward(one, two, gain)
-    pairs = _trace(shape_1, shape_2, kinds_1[0], kinds_2[0], one, two, gain, tables)
+    pairs = _trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables)
     return pairs, tables.full[-1, -1], not tables.inexact[0]
+
+
+@jit
+def align_values(packed, pairs, table_start, table, limit):
+    """Value and exactness of the best alignment for each pair of packed unions (kernels.union_gains.Packed)."""
+    value = np.empty(pairs.shape[0])
+    exact = np.empty(pairs.shape[0], np.bool_)
+    for x in range(pairs.shape[0]):
+        a, b = pairs[x, 0], pairs[x, 1]
+        one, two = _prepare(_unpack(packed, a), _unpack(packed, b), limit)
+        rows = packed.class_start[a + 1] - packed.class_start[a]
+        columns = packed.class_start[b + 1] - packed.class_start[b]
+        gain = table[table_start[x] : table_start[x + 1]].reshape((rows, columns))
+        tables = _upward(one, two, gain)
+        value[x] = tables.full[-1, -1]
+        exact[x] = not tables.inexact[0]
+    return value, exact
+
+
+@jit
+def _unpack(packed, c):
+    """Row of each kind and its children, of union c."""
+    lo, hi = packed.kind_start[c], packed.kind_start[c + 1]
+    at, end = packed.edge_start[c], packed.edge_start[c + 1]
+    return packed.kind_row[lo:hi], packed.kid_start[lo + c : hi + c + 1], packed.kid[at:end], packed.kid_count[at:end]
 
 
 def align(a: Shape, b: Shape, gain: NDArray[np.float64], limit: int = STATE_LIMIT) -> Match:
