@@ -237,7 +237,7 @@ def test_bad_costs_are_refused():
 
 
 def test_forests_where_one_tree_is_wanted_are_refused():
-    with pytest.raises(ab.ForestError, match="a forest of 2 trees; wanted one"):
+    with pytest.raises(ab.ForestError, match="a forest of 2 trees; wanted one tree"):
         edit_distance(Forest.from_nested(["a", "b"]), "a")
 
 

@@ -13,6 +13,9 @@ import numpy as np
 from ..jit import jit
 
 
+NONE = np.int64(0)  # a plain 0 in a call would be compiled as a type of its own
+
+
 class Reading(NamedTuple):
     """All trees of a forest in post-order; node numbers count from the first node of the tree."""
 
@@ -24,7 +27,7 @@ class Reading(NamedTuple):
     key_start: np.ndarray  # int64 by tree and one more
     key: np.ndarray  # int32: key nodes of each tree, ascending
     work: np.ndarray  # float64 by tree: sum of the sizes of the key subtrees
-    node: np.ndarray  # int64: the node as the forest numbers it
+    node: np.ndarray  # int64: what the caller calls the node
 
 
 class Bench(NamedTuple):
@@ -121,7 +124,7 @@ def _pair(a, s, b, t, table, bench):
     _rename_costs(a, s, b, t, table, bench.rename)
     for p in range(a.key_start[s], a.key_start[s + 1]):
         for q in range(b.key_start[t], b.key_start[t + 1]):
-            _forest_distances(a, s, b, t, a.key[p], b.key[q], bench)
+            _forest_distances(a, s, b, t, np.int64(a.key[p]), np.int64(b.key[q]), bench)
     return bench.subtree[a.start[s + 1] - a.start[s] - 1, b.start[t + 1] - b.start[t] - 1]
 
 
@@ -149,40 +152,109 @@ def distances(pairs, a, b, table, distance_out):
 
 
 @jit
-def mapping(s, t, a, b, table):
-    """A cheapest mapping of tree s onto tree t as rows (node, node), numbered as in their forests, and its cost."""
-    left = a[0].work[s] * b[0].work[t] <= a[1].work[s] * b[1].work[t]
-    one, two = (a[0], b[0]) if left else (a[1], b[1])
-    bench = _room(one, np.array([s]), two, np.array([t]))
-    cost = _pair(one, s, two, t, table, bench)
-    lo, other = one.start[s], two.start[t]
-    n, m = one.start[s + 1] - lo, two.start[t + 1] - other
+def _trace_back(one, two, table):
+    """A cheapest mapping between the only trees of two readings, and its cost."""
+    n, m = one.label.shape[0], two.label.shape[0]
+    bench = Bench(np.empty((n, m)), np.empty((n + 1, m + 1)), np.empty((n, m)))
+    cost = _pair(one, NONE, two, NONE, table, bench)
     matched = np.empty((min(n, m), 2), np.int64)
     todo = np.empty((min(n, m) + 1, 2), np.int64)  # pairs of subtrees still to be mapped, all of them disjoint
     todo[0, 0], todo[0, 1] = n - 1, m - 1
     n_todo, n_matched = 1, 0
     while n_todo > 0:
         n_todo -= 1
-        k, l = todo[n_todo]
-        i0, j0 = one.first[lo + k], two.first[other + l]
-        _forest_distances(one, s, two, t, k, l, bench)
+        k, l = todo[n_todo, 0], todo[n_todo, 1]
+        i0, j0 = one.first[k], two.first[l]
+        _forest_distances(one, NONE, two, NONE, k, l, bench)
         i, j = k, l
         while i >= i0 and j >= j0:  # what is left of either tree after that is left out
             x, y = i - i0, j - j0
             here = bench.forest[x + 1, y + 1]
-            before, until = one.first[lo + i] - i0, two.first[other + j] - j0
+            before, until = one.first[i] - i0, two.first[j] - j0
             # Each choice repeats the sum that made the cell, so equality is exact; the order decides between equals.
-            if here == bench.forest[x, y + 1] + one.delete[lo + i]:
+            if here == bench.forest[x, y + 1] + one.delete[i]:
                 i -= 1
-            elif here == bench.forest[x + 1, y] + two.insert[other + j]:
+            elif here == bench.forest[x + 1, y] + two.insert[j]:
                 j -= 1
             elif before == 0 and until == 0:
-                matched[n_matched, 0] = one.node[lo + i]
-                matched[n_matched, 1] = two.node[other + j]
+                matched[n_matched, 0] = one.node[i]
+                matched[n_matched, 1] = two.node[j]
                 n_matched += 1
                 i, j = i - 1, j - 1
             else:
                 todo[n_todo, 0], todo[n_todo, 1] = i, j
                 n_todo += 1
-                i, j = one.first[lo + i] - 1, two.first[other + j] - 1
+                i, j = one.first[i] - 1, two.first[j] - 1
     return matched[:n_matched].copy(), cost
+
+
+@jit
+def _places(forest, t, mirrored):
+    """Post-order place of each node of a tree whose siblings are stored by slot, of it or of its mirror image.
+
+    A place of -1 at the root says that siblings are not stored by slot.
+    """
+    lo, hi = forest.tree_start[t], forest.tree_start[t + 1]
+    size = np.ones(hi - lo, np.int64)
+    last = np.full(hi - lo, -1, np.int64)  # slot of the last child met
+    place = np.empty(hi - lo, np.int64)
+    for u in range(lo, hi - 1):
+        p = forest.parent[u] - lo
+        size[p] += size[u - lo]
+        if forest.slot[u] <= last[p]:
+            place[-1] = -1
+            return place
+        last[p] = forest.slot[u]
+    free = np.empty(hi - lo, np.int64)  # first place of the subtree not given away, or one past the last
+    free[-1] = 0 if mirrored else hi - lo - 1
+    place[-1] = hi - lo - 1
+    for u in range(hi - 2, lo - 1, -1):  # siblings come last to first
+        p = forest.parent[u] - lo
+        n = size[u - lo]
+        if mirrored:
+            begin = free[p]
+            free[p] += n
+            free[u - lo] = begin
+        else:
+            free[p] -= n
+            begin = free[p]
+            free[u - lo] = begin + n - 1
+        place[u - lo] = begin + n - 1
+    return place
+
+
+@jit
+def _read_tree(forest, t, place, number, costs):
+    """The reading of one tree from the post-order places of its nodes; they are called by `number`."""
+    lo, n = forest.tree_start[t], place.shape[0]
+    parent, order, start = np.empty(n, np.int64), np.empty(n, np.int64), np.array([0, n])
+    label, delete, insert = np.empty(n, np.int32), np.empty(n), np.empty(n)
+    node = np.empty(n, np.int64)
+    for u in range(n):
+        x = place[u]
+        order[x] = u
+        parent[u] = forest.parent[lo + u] - lo if u < n - 1 else -1
+        label[x] = forest.label[lo + u]
+        delete[x], insert[x] = costs.delete[label[x] + 2], costs.insert[label[x] + 2]
+        node[x] = number[u]
+    first, key_start, key, work = read_order(parent, order, start)
+    return Reading(start, label, first, delete, insert, key_start, key, work, node)
+
+
+@jit
+def mapping(one, s, two, t, costs):
+    """A cheapest mapping of tree s of a forest onto tree t of another, its cost, and whether it could be found.
+
+    Rows are (node, node), both counted in post-order.  It cannot be found where siblings are not stored by slot.
+    """
+    left_1, left_2 = _places(one, s, False), _places(two, t, False)
+    if left_1[-1] < 0 or left_2[-1] < 0:
+        return np.empty((0, 2), np.int64), 0.0, False
+    a, b = _read_tree(one, s, left_1, left_1, costs), _read_tree(two, t, left_2, left_2, costs)
+    c = _read_tree(one, s, _places(one, s, True), left_1, costs)
+    d = _read_tree(two, t, _places(two, t, True), left_2, costs)
+    if a.work[0] * b.work[0] <= c.work[0] * d.work[0]:
+        pairs, cost = _trace_back(a, b, costs.rename)
+    else:
+        pairs, cost = _trace_back(c, d, costs.rename)
+    return pairs, cost, True

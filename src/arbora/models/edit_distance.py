@@ -83,10 +83,7 @@ def edit_distance(
     >>> edit_distance(("a", [("b", ["c"])]), ("a", ["c"]), delete={"b": 0.25})
     0.25
     """
-    found = edit_mapping(
-        a, b, ordered=ordered, labels=labels, delete=delete, insert=insert, rename=rename, budget=budget
-    )
-    return found.distance
+    return _solve(*_two_trees(a, b), ordered, labels, (delete, insert, rename), budget)[1]
 
 
 def edit_mapping(
@@ -106,35 +103,64 @@ def edit_mapping(
     >>> found.distance, found.pairs.tolist(), found.deleted.tolist()
     (1.0, [[0, 0], [2, 1]], [1])
     """
+    one, s, two, t = _two_trees(a, b)
+    pairs, distance, exact = _solve(one, s, two, t, ordered, labels, (delete, insert, rename), budget)
+    stays_1, stays_2 = np.zeros(one.sizes[s], np.bool_), np.zeros(two.sizes[t], np.bool_)
+    stays_1[pairs[:, 0]] = stays_2[pairs[:, 1]] = True
+    in_order = pairs[np.argsort(pairs[:, 0])]
+    return EditMapping(distance, in_order, np.flatnonzero(~stays_1), np.flatnonzero(~stays_2), exact)
+
+
+def _solve(
+    one: Forest,
+    s: int,
+    two: Forest,
+    t: int,
+    ordered: bool,
+    labels: bool,
+    given: tuple[NodeCost, NodeCost, RenameCost],
+    budget: int,
+) -> tuple[Ints, float, bool]:
+    """A cheapest mapping of two trees, nodes in post-order, its cost, and whether it certainly is the cheapest."""
     check_count("budget", budget)
-    both = Forest.concat([_one_tree(a), _one_tree(b)])
-    costs = make_costs(both.vocabulary, labels, delete, insert, rename)
-    both = both if labels else without_labels(both)
-    n, m = both.sizes
-    shift = np.array([0, n])
-    exact = True
-    if ordered:
-        readings = read_forest(both, costs)
-        pairs, distance = tree_edit.mapping(0, 1, readings, readings, costs.rename)
-    else:
-        trees = list_trees(both, costs)
-        gain = tree_cliques.gain_of_matching(trees, 0, trees, 1, costs.rename)
-        match = tree_cliques.edit(make_shape(both.parent[:n]), make_shape(both.parent[n:] - n), gain, budget)
-        distance = max(float(trees.delete[:n].sum() + trees.insert[n:].sum()) - match.value, 0.0)
-        pairs, exact = match.pairs + shift, match.exact
+    costs = make_costs(one.vocabulary, labels, *given)
+    if not labels:
+        one, two = without_labels(one), without_labels(two)
+    if not ordered:
+        pairs, distance, exact = _unordered_mapping(one.in_post_order(), s, two.in_post_order(), t, costs, budget)
         _warn_if_inexact(int(not exact), 1)
-    pairs = pairs[np.argsort(pairs[:, 0])] - shift
-    deleted, inserted = np.setdiff1d(np.arange(n), pairs[:, 0]), np.setdiff1d(np.arange(m), pairs[:, 1])
-    return EditMapping(float(distance), pairs, deleted, inserted, exact)
+        return pairs, distance, exact
+    pairs, distance, found = tree_edit.mapping(one.arrays, s, two.arrays, t, costs)
+    if not found:  # siblings are stored in an odd order
+        one, two = one.in_post_order(), two.in_post_order()
+        pairs, distance, _ = tree_edit.mapping(one.arrays, s, two.arrays, t, costs)
+    return pairs, distance, True
 
 
-def _one_tree(tree: Any) -> Forest:
-    """The forest of one tree."""
-    forest = tree if isinstance(tree, Forest) else Forest.from_nested([tree])
-    if forest.n_trees != 1:
-        raise ForestError(f"edit_distance: a forest of {forest.n_trees} trees; wanted one; edit_distances takes many")
-    # In post-order, so that nodes are numbered the same however the forest was stored.
-    return forest.canonical()
+def _unordered_mapping(one: Forest, s: int, two: Forest, t: int, costs: Costs, budget: int) -> tuple[Ints, float, bool]:
+    """A cheapest mapping without regard to order, its cost, and whether it certainly is the cheapest."""
+    a, b = list_trees(one, costs), list_trees(two, costs)
+    gain = tree_cliques.gain_of_matching(a, s, b, t, costs.rename)
+    mine, other = slice(*a.start[s : s + 2]), slice(*b.start[t : t + 2])
+    match = tree_cliques.edit(make_shape(a.parent[mine]), make_shape(b.parent[other]), gain, budget)
+    distance = float(a.delete[mine].sum() + b.insert[other].sum()) - match.value
+    return match.pairs, max(distance, 0.0), match.exact
+
+
+def _two_trees(a: Any, b: Any) -> tuple[Forest, int, Forest, int]:
+    """Two trees as forests over one vocabulary, and their numbers in these."""
+    if not isinstance(a, Forest) and not isinstance(b, Forest):
+        both = Forest.from_nested([a, b])
+        return both, 0, both, 1
+    one, two = (tree if isinstance(tree, Forest) else Forest.from_nested([tree]) for tree in (a, b))
+    for forest in (one, two):
+        if forest.n_trees != 1:
+            wanted = "wanted one tree; edit_distances takes many"
+            raise ForestError(f"edit_distance: a forest of {forest.n_trees} trees; {wanted}")
+    if one.vocabulary != two.vocabulary:
+        words = list(dict.fromkeys(one.vocabulary + two.vocabulary))
+        one, two = one.with_vocabulary(words), two.with_vocabulary(words)
+    return one, 0, two, 0
 
 
 # ---- many trees -----------------------------------------------------------------------------------------------------
