@@ -222,11 +222,7 @@ def classify(union: Union, n_labels: int) -> Classes:
         node, label = union.entry // n_labels, union.entry % n_labels
         at = np.searchsorted(node, np.arange(n + 1))
         keys = [
-            (
-                -int(union.node_count[u]),
-                label[at[u] : at[u + 1]].tobytes(),
-                union.entry_count[at[u] : at[u + 1]].tobytes(),
-            )
+            (-int(union.node_count[u]), label[at[u] : at[u + 1]].tobytes(), union.entry_count[at[u] : at[u + 1]].tobytes())
             for u in range(n)
         ]
         number = {key: c for c, key in enumerate(sorted(set(keys)))}
