@@ -27,7 +27,7 @@ class Side(NamedTuple):
     row: NDArray[np.int64]
     kid_start: NDArray[np.int64]
     kid: NDArray[np.int64]
-    kid_count: NDArray[np.int64]
+    kid_count: NDArray[np.int64]  # 0 where nothing of the subtree can be matched
     core: NDArray[np.int64]  # [kid] children of that kind in the core
     stride: NDArray[np.int64]  # [kid] what one child of that kind adds to a state
     first: NDArray[np.int64]  # [kind + 1] offset of the states of a kind in tables of all states
@@ -44,6 +44,26 @@ class Tables(NamedTuple):
 
 
 # ---- states ---------------------------------------------------------------------------------------------------------
+
+
+@jit
+def _useful_counts(row, kid_start, kid, kid_count, gain, is_row):
+    """Children of each kind that can be matched at all, or have something below that can: others constrain nothing."""
+    n_kinds = row.shape[0]
+    useful = np.zeros(n_kinds, np.bool_)
+    count = np.zeros(kid.shape[0], np.int64)
+    for k in range(n_kinds):
+        for e in range(kid_start[k], kid_start[k + 1]):
+            if useful[kid[e]]:
+                count[e] = kid_count[e]
+                useful[k] = True
+        if row[k] >= 0:
+            line = gain[row[k], :] if is_row else gain[:, row[k]]
+            for x in range(line.shape[0]):
+                if line[x] > 0.0:
+                    useful[k] = True
+                    break
+    return count
 
 
 @jit
@@ -111,8 +131,7 @@ def _is_cut(side, k):
 def _has_inner(side, k):
     """Whether some child has children."""
     for e in range(side.kid_start[k], side.kid_start[k + 1]):
-        c = side.kid[e]
-        if side.kid_start[c + 1] > side.kid_start[c]:
+        if side.kid_count[e] > 0 and _n_kids(side, side.kid[e]) > 0:
             return True
     return False
 
@@ -121,7 +140,7 @@ def _has_inner(side, k):
 def _has_cut(side, k):
     """Whether some child has children outside its core."""
     for e in range(side.kid_start[k], side.kid_start[k + 1]):
-        if _is_cut(side, side.kid[e]):
+        if side.kid_count[e] > 0 and _is_cut(side, side.kid[e]):
             return True
     return False
 
@@ -157,7 +176,7 @@ def _pack(i, j, one, two, tables, pack):
         while has_1[r] == 0:
             r += 1
         i_r, step = one.kid[lo_1 + r], one.stride[lo_1 + r]
-        inner_r = one.kid_start[i_r + 1] > one.kid_start[i_r]
+        inner_r = one.first[i_r + 1] - one.first[i_r] > 1
         has_1[r] -= 1
         pack[a * n_b] = 0.0
         for b in range(1, n_b):
@@ -187,7 +206,7 @@ def _pack(i, j, one, two, tables, pack):
                         best = max(best, value + pack[(a - step) * n_b + b - several])
             for s in range(hi_2 - lo_2):  # it is, with others, below an unmatched child of j
                 j_s = two.kid[lo_2 + s]
-                if has_2[s] == 0 or two.kid_start[j_s + 1] == two.kid_start[j_s]:
+                if has_2[s] == 0 or two.first[j_s + 1] - two.first[j_s] == 1:
                     continue
                 take = two.stride[lo_2 + s]
                 part_1[:] = 0
@@ -323,7 +342,7 @@ def _upward(one, two, gain):
             lo_1, hi_1 = one.kid_start[i], one.kid_start[i + 1]
             lo_2, hi_2 = two.kid_start[j], two.kid_start[j + 1]
             best = 0.0
-            if hi_1 > lo_1 and hi_2 > lo_2:
+            if one.first[i + 1] - one.first[i] > 1 and two.first[j + 1] - two.first[j] > 1:
                 _pack(i, j, one, two, tables, pack)
                 n_a = one.first[i + 1] - one.first[i]
                 n_b = two.first[j + 1] - two.first[j]
@@ -353,10 +372,12 @@ def _upward(one, two, gain):
 
 
 @jit
-def _prepare(kinds_1, kinds_2, limit):
+def _prepare(kinds_1, kinds_2, gain, limit):
     """Both sides, with as many states as the limit allows."""
-    row_1, start_1, kid_1, count_1 = kinds_1
-    row_2, start_2, kid_2, count_2 = kinds_2
+    row_1, start_1, kid_1, all_1 = kinds_1
+    row_2, start_2, kid_2, all_2 = kinds_2
+    count_1 = _useful_counts(row_1, start_1, kid_1, all_1, gain, True)
+    count_2 = _useful_counts(row_2, start_2, kid_2, all_2, gain, False)
     most_1, most_2 = _largest_state(start_1, count_1, limit), _largest_state(start_2, count_2, limit)
     cap_1, cap_2 = _split_caps(most_1, most_2, limit)
     return _make_side(row_1, start_1, kid_1, count_1, cap_1), _make_side(row_2, start_2, kid_2, count_2, cap_2)
@@ -445,7 +466,7 @@ def _choose(i, j, a, b, one, two, tables, pack, part_1, part_2):
                 part_2[s] = 1
                 return True
     several, n_part = 0, 0
-    while one.kid_start[i_r + 1] > one.kid_start[i_r]:
+    while one.first[i_r + 1] - one.first[i_r] > 1:
         s = 0
         while s < hi_2 - lo_2 and part_2[s] == has_2[s]:
             several -= part_2[s] * two.stride[lo_2 + s]
@@ -463,7 +484,7 @@ def _choose(i, j, a, b, one, two, tables, pack, part_1, part_2):
     has_1[r] -= 1
     for s in range(hi_2 - lo_2):
         j_s, take = two.kid[lo_2 + s], two.stride[lo_2 + s]
-        if has_2[s] == 0 or two.kid_start[j_s + 1] == two.kid_start[j_s]:
+        if has_2[s] == 0 or two.first[j_s + 1] - two.first[j_s] == 1:
             continue
         part_1[:] = 0
         several = step
@@ -604,7 +625,7 @@ def align_kinds(shape_1, shape_2, kinds_1, kinds_2, gain, limit):
     """Pairs, value and exactness of the best alignment; gain[row of a kind, row of a kind]."""
     kind_1, row_1, _, start_1, kid_1, count_1 = kinds_1
     kind_2, row_2, _, start_2, kid_2, count_2 = kinds_2
-    one, two = _prepare((row_1, start_1, kid_1, count_1), (row_2, start_2, kid_2, count_2), limit)
+    one, two = _prepare((row_1, start_1, kid_1, count_1), (row_2, start_2, kid_2, count_2), gain, limit)
     tables = _upward(one, two, gain)
     pairs = _trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables)
     return pairs, tables.full[-1, -1], not tables.inexact[0]
@@ -617,10 +638,10 @@ def align_values(packed, pairs, table_start, table, limit):
     exact = np.empty(pairs.shape[0], np.bool_)
     for x in range(pairs.shape[0]):
         a, b = pairs[x, 0], pairs[x, 1]
-        one, two = _prepare(_unpack(packed, a), _unpack(packed, b), limit)
         rows = packed.class_start[a + 1] - packed.class_start[a]
         columns = packed.class_start[b + 1] - packed.class_start[b]
         gain = table[table_start[x] : table_start[x + 1]].reshape((rows, columns))
+        one, two = _prepare(_unpack(packed, a), _unpack(packed, b), gain, limit)
         tables = _upward(one, two, gain)
         value[x] = tables.full[-1, -1]
         exact[x] = not tables.inexact[0]

@@ -18,11 +18,13 @@ class Packed(NamedTuple):
     """Many unions in flat arrays; entries of union c are start[c] : start[c + 1]."""
 
     n_assigned: Ints  # [c] samples
-    length: NDArray[np.float64]  # [c] length of the nodes, labels aside
+    length: NDArray[np.float64]  # [c] description length
     n_nodes: Ints  # [c]
     class_start: Ints
     class_count: Ints  # samples that have a node of the class; descending within a union
     class_size: Ints  # nodes of the class
+    class_shared: NDArray[np.float64]  # length of the labels, by models.node_codes
+    class_free: NDArray[np.float64]
     label_start: Ints  # [class + 1]
     label: Ints  # ascending within a class
     label_count: Ints
@@ -39,10 +41,10 @@ class Packed(NamedTuple):
 
 
 @jit
-def _node_length(code, n, p):
-    """Length of a node that p of n samples have."""
-    kept = code.node_cost + code.top[n] - code.present[p] - code.absent[n - p]
-    return min(kept, code.noise_cost * p)
+def _node_length(code, n, p, shared, free):
+    """Length of a node that p of n samples have, with the lengths of its labels told either way."""
+    kept = code.node_cost + code.top[n] - code.present[p] - code.absent[n - p] + shared
+    return min(kept, code.noise_cost * p + free)
 
 
 @jit
@@ -83,10 +85,11 @@ def _fixed_part(code, packed, a, b):
     n_1, n_2 = packed.n_assigned[a], packed.n_assigned[b]
     n = n_1 + n_2
     total = packed.length[a] + packed.length[b] + _n_log_n(n) - _n_log_n(n_1) - _n_log_n(n_2)
-    for c in range(packed.class_start[a], packed.class_start[a + 1]):
-        total -= packed.class_size[c] * _node_length(code, n, packed.class_count[c])
-    for c in range(packed.class_start[b], packed.class_start[b + 1]):
-        total -= packed.class_size[c] * _node_length(code, n, packed.class_count[c])
+    for union in (a, b):
+        for c in range(packed.class_start[union], packed.class_start[union + 1]):
+            total -= packed.class_size[c] * _node_length(
+                code, n, packed.class_count[c], packed.class_shared[c], packed.class_free[c]
+            )
     return total
 
 
@@ -99,13 +102,14 @@ def _fill_table(code, packed, a, b, out):
     lo_2, hi_2 = packed.class_start[b], packed.class_start[b + 1]
     for c in range(lo_1, hi_1):
         p = packed.class_count[c]
-        one = _node_length(code, n, p)
+        one = _node_length(code, n, p, packed.class_shared[c], packed.class_free[c])
         for d in range(lo_2, hi_2):
             q = packed.class_count[d]
-            gain = one + _node_length(code, n, q) - _node_length(code, n, p + q)
+            shared, free = packed.class_shared[c] + packed.class_shared[d], packed.class_free[c] + packed.class_free[d]
             if has_labels:
-                gain += _label_gain(code, packed, c, d)
-            out[(c - lo_1) * (hi_2 - lo_2) + d - lo_2] = gain
+                shared -= _label_gain(code, packed, c, d)
+            gain = one + _node_length(code, n, q, packed.class_shared[d], packed.class_free[d])
+            out[(c - lo_1) * (hi_2 - lo_2) + d - lo_2] = gain - _node_length(code, n, p + q, shared, free)
 
 
 @jit
@@ -157,7 +161,8 @@ def _structure_bound(code, packed, a, b):
     while todo > 0:
         p, q = packed.class_count[c], packed.class_count[d]
         run = min(min(left_1, left_2), todo)
-        total += run * max(0.0, _node_length(code, n, p) + _node_length(code, n, q) - _node_length(code, n, p + q))
+        apart = _node_length(code, n, p, 0.0, 0.0) + _node_length(code, n, q, 0.0, 0.0)
+        total += run * max(0.0, apart - _node_length(code, n, p + q, 0.0, 0.0))
         todo -= run
         left_1 -= run
         left_2 -= run

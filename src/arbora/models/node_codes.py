@@ -2,14 +2,15 @@
 
 A union of n samples pays, for a node that p of them have,
 
-    length(n, p) = min(node_cost + top[n] - present[p] - absent[n - p],  noise_cost * p)
+    length(n, p) = min(node_cost + top[n] - present[p] - absent[n - p] + shared,  noise_cost * p + free)
 
 - ``"ml"``: n I(p / n), the paper's; top[n] = n log n, present[x] = absent[x] = x log x;
 - ``"kt"``: the Krichevsky-Trofimov mixture, which also pays for not knowing the probability;
-- a finite `noise_cost` lets a node be told with each sample that has it, at that cost, instead of with the union.
+- a finite `noise_cost` lets a node be told with each sample that has it, at that cost, instead of with the union;
+- `shared` is the length of its labels by a Dirichlet-multinomial code, `free` by the shares of all labels alone.
 
-Every length is concave in p and 0 or more at p = 0, so merging two nodes never costs, and the gain is supermodular:
-the two facts behind the bound in `kernels/union_gains.py`.
+Labels aside, lengths are concave in p and 0 or more at p = 0, so merging two nodes never costs, and the gain is
+supermodular: the two facts behind the bound in `kernels/union_gains.py`.
 """
 
 from math import lgamma, log, pi
@@ -17,6 +18,7 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 Floats = NDArray[np.float64]
 CodeName = Literal["ml", "kt"]
@@ -55,10 +57,20 @@ def make_code(
     return Code(top, present, absent, float(node_cost), float(noise_cost), prior, float(label_strength))
 
 
-def node_length(code: Code, n: int, count: NDArray[np.int64]) -> Floats:
-    """Length of each of the nodes that `count` of n samples have, labels aside."""
+class LabelLengths(NamedTuple):
+    """Lengths of the labels of each node."""
+
+    shared: Floats  # by the Dirichlet-multinomial code around the shares of all labels
+    free: Floats  # each label by its share alone
+
+
+def node_length(code: Code, n: int, count: NDArray[np.int64], labels: LabelLengths | None = None) -> Floats:
+    """Length of each of the nodes that `count` of n samples have."""
     kept = code.node_cost + code.top[n] - code.present[count] - code.absent[n - count]
-    return np.asarray(kept if code.noise_cost == np.inf else np.minimum(kept, code.noise_cost * count))
+    if labels is None:
+        return np.asarray(kept if code.noise_cost == np.inf else np.minimum(kept, code.noise_cost * count))
+    kept = kept + labels.shared
+    return np.asarray(kept if code.noise_cost == np.inf else np.minimum(kept, code.noise_cost * count + labels.free))
 
 
 def mixing_length(n: float) -> float:
@@ -66,15 +78,22 @@ def mixing_length(n: float) -> float:
     return n * log(n) if n > 0 else 0.0
 
 
-def label_length(code: Code, start: NDArray[np.int64], label: NDArray[np.int64], count: NDArray[np.int64]) -> Floats:
-    """Length of the labels of each node by the Dirichlet-multinomial code around the shares of all labels."""
-    from scipy.special import gammaln
-
-    if not len(code.label_prior):
-        return np.zeros(len(start) - 1)
+def label_lengths(
+    code: Code, start: NDArray[np.int64], label: NDArray[np.int64], count: NDArray[np.int64]
+) -> LabelLengths:
+    """Lengths of the labels of each node; node u has `count` of each `label` in start[u] : start[u + 1]."""
     weight = code.label_strength * code.label_prior[label]
-    each = np.append(0.0, np.cumsum(gammaln(count + weight) - gammaln(weight)))
-    total = np.append(0, np.cumsum(count))
-    n_seen = total[start[1:]] - total[start[:-1]]
     strength = code.label_strength
-    return np.asarray(gammaln(n_seen + strength) - gammaln(strength) - (each[start[1:]] - each[start[:-1]]))
+    n_seen = _sums(count.astype(np.float64), start)
+    known = _sums(gammaln(count + weight) - gammaln(weight), start)
+    free = _sums(-count * np.log(code.label_prior[label]), start)
+    return LabelLengths(gammaln(n_seen + strength) - gammaln(strength) - known, free)
+
+
+def _sums(values: Floats, start: NDArray[np.int64]) -> Floats:
+    """Sums over runs, each on its own: differences of running sums would carry the rounding of what came before."""
+    out = np.zeros(len(start) - 1)
+    full = np.diff(start) > 0
+    if full.any():
+        out[full] = np.add.reduceat(values, start[:-1][full])
+    return out

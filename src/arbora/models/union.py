@@ -1,6 +1,7 @@
 """A union of trees as the search handles it: its order, how often each node occurs, and where its members' nodes are."""
 
 from collections.abc import Sequence
+from itertools import pairwise
 from typing import NamedTuple
 
 import numpy as np
@@ -9,7 +10,7 @@ from numpy.typing import NDArray
 from ..forest import Forest
 from ..kernels import union_order
 from ..kernels.tree_shape import Kinds, Shape, find_kinds, list_children
-from .node_codes import Code, label_length, mixing_length, node_length
+from .node_codes import Code, LabelLengths, label_lengths, mixing_length, node_length
 
 Ints = NDArray[np.int64]
 
@@ -44,37 +45,40 @@ class Union(NamedTuple):
         return len(self.parent)
 
 
-def collect_samples(forest: Forest, labels: bool) -> Samples:
-    """The trees that differ as unordered trees (with labels=True, as unordered labelled trees), each once."""
-    parent, label, start = forest.parent, forest.label, forest.tree_start
+def number_subtrees(parent: Ints, label: Sequence[int] | None) -> Ints:
+    """A number for each node that two nodes share exactly if their subtrees are isomorphic, labels included if given."""
+    n = len(parent)
     names: dict[tuple[int, ...], int] = {}
-    canon = np.empty(forest.n_nodes, np.int64)
-    below: list[list[int]] = [[] for _ in range(forest.n_nodes)]
-    known = label.tolist() if labels else [0] * forest.n_nodes
-    for u, p in enumerate(parent.tolist()):
-        # Subtrees get the same number exactly if they are isomorphic: one pass, children first.
+    canon = np.empty(n, np.int64)
+    below: list[list[int]] = [[] for _ in range(n)]
+    known = [0] * n if label is None else label
+    for u, p in enumerate(parent.tolist()):  # children first, so one pass is enough
         canon[u] = names.setdefault((known[u], *sorted(below[u])), len(names))
         if p >= 0:
             below[p].append(int(canon[u]))
         below[u] = []
-    roots = canon[start[1:] - 1] if forest.n_trees else np.zeros(0, np.int64)
-    _, first, sample_id = np.unique(roots, return_index=True, return_inverse=True)
+    return canon
+
+
+def collect_samples(forest: Forest, labels: bool) -> Samples:
+    """The trees that differ as unordered trees (with labels=True, as unordered labelled trees), each once."""
+    known = np.maximum(forest.label, -1) if labels else None  # missing and unseen labels say as little
+    canon = number_subtrees(forest.parent, None if known is None else known.tolist())
+    _, first, sample_id = np.unique(canon[forest.tree_start[1:] - 1], return_index=True, return_inverse=True)
     order = np.argsort(first)  # distinct trees in the order in which they are met
     rank = np.empty(len(order), np.int64)
     rank[order] = np.arange(len(order))
     sample_id, chosen = rank[sample_id.reshape(-1)], first[order]
     part = forest.take(chosen)
-    sizes = part.sizes
-    local = part.parent - np.repeat(part.tree_start[:-1], sizes)
-    local[part.parent < 0] = sizes
-    position = _positions(forest, canon, chosen, sample_id)
+    local = part.parent - np.repeat(part.tree_start[:-1], part.sizes)
+    local[part.parent < 0] = part.sizes
     return Samples(
         local,
-        part.label.astype(np.int64) if labels else np.zeros(0, np.int64),
+        np.maximum(part.label, -1).astype(np.int64) if labels else np.zeros(0, np.int64),
         part.tree_start.astype(np.int64),
         np.bincount(sample_id, minlength=len(chosen)).astype(np.int64),
         sample_id,
-        position,
+        _positions(forest, canon, chosen, sample_id),
     )
 
 
@@ -207,50 +211,49 @@ class Classes(NamedTuple):
     label_start: Ints
     label: Ints
     label_count: Ints
+    lengths: LabelLengths | None
     kinds: Kinds
 
 
-def classify(union: Union, n_labels: int) -> Classes:
+def classify(union: Union, code: Code) -> Classes:
     """Group the nodes by count and labels, and subtrees by kind."""
-    n = union.n_nodes
+    n, n_labels = union.n_nodes, len(code.label_prior)
+    lengths = None
     if not n_labels:
         count, of_node, size = np.unique(-union.node_count, return_inverse=True, return_counts=True)
-        of_node = of_node.reshape(-1)
+        of_node, count = of_node.reshape(-1), -count
         start, label, label_count = np.zeros(len(count) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
-        count = -count
     else:
-        node, label = union.entry // n_labels, union.entry % n_labels
-        at = np.searchsorted(node, np.arange(n + 1))
-        keys = [
-            (-int(union.node_count[u]), label[at[u] : at[u + 1]].tobytes(), union.entry_count[at[u] : at[u + 1]].tobytes())
-            for u in range(n)
-        ]
+        at, label = _label_runs(union, n_labels)
+        cut = at.tolist()
+        many = union.node_count.tolist()
+        runs = [(label[x:y].tobytes(), union.entry_count[x:y].tobytes()) for x, y in pairwise(cut)]
+        keys = [(-many[u], *runs[u]) for u in range(n)]
         number = {key: c for c, key in enumerate(sorted(set(keys)))}
         of_node = np.array([number[key] for key in keys], np.int64)
         _, first, size = np.unique(of_node, return_index=True, return_counts=True)
         count = union.node_count[first]
         start = np.append(0, np.cumsum(at[first + 1] - at[first])).astype(np.int64)
-        place = np.concatenate([np.arange(at[u], at[u + 1]) for u in first]) if n else np.zeros(0, np.int64)
+        place = np.concatenate([np.arange(cut[u], cut[u + 1]) for u in first])
         label, label_count = label[place], union.entry_count[place]
+        lengths = label_lengths(code, start, label, label_count)
     of_node = of_node.astype(np.int64)
     kinds = Kinds(*find_kinds(shape_of(union), of_node))
-    return Classes(of_node, count, size.astype(np.int64), start, label, label_count, kinds)
+    return Classes(of_node, count, size.astype(np.int64), start, label, label_count, lengths, kinds)
 
 
-def structure_length(union: Union, code: Code) -> float:
-    """Length of the nodes, labels aside."""
-    return float(node_length(code, union.n_assigned, union.node_count).sum())
+def _label_runs(union: Union, n_labels: int) -> tuple[Ints, Ints]:
+    """Offsets of the label counts of each node, and their labels."""
+    return np.searchsorted(union.entry // n_labels, np.arange(union.n_nodes + 1)), union.entry % n_labels
 
 
 def union_length(union: Union, code: Code) -> float:
     """Description length of a union: its nodes, which samples have them, and their labels."""
-    total = structure_length(union, code)
-    n_labels = len(code.label_prior)
-    if n_labels:
-        node = union.entry // n_labels
-        start = np.searchsorted(node, np.arange(union.n_nodes + 1))
-        total += float(label_length(code, start, union.entry % n_labels, union.entry_count).sum())
-    return total
+    lengths = None
+    if len(code.label_prior):
+        start, label = _label_runs(union, len(code.label_prior))
+        lengths = label_lengths(code, start, label, union.entry_count)
+    return float(node_length(code, union.n_assigned, union.node_count, lengths).sum())
 
 
 def total_length(unions: Sequence[Union], code: Code) -> float:

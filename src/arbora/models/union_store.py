@@ -11,7 +11,7 @@ from ..kernels.tree_alignment import STATE_LIMIT
 from ..kernels.tree_shape import Match
 from .matching import Matcher
 from .node_codes import Code
-from .union import Classes, Union, classify, shape_of, structure_length
+from .union import Classes, Union, classify, shape_of, union_length
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -39,7 +39,7 @@ class _Column:
         return self.data[: self.n]
 
 
-_FLOATS = ("length",)
+_FLOATS = ("length", "class_shared", "class_free")
 _STARTS = ("class_start", "label_start", "flat_start", "deep_start", "kind_start", "edge_start")
 
 
@@ -71,15 +71,17 @@ class UnionStore:
 
     def add(self, union: Union) -> int:
         """Put a union in; returns its number."""
-        classes = classify(union, self.n_labels)
+        classes = classify(union, self.code)
         flat, deep = union_order.profiles(union.parent)
-        kinds = classes.kinds
+        kinds, n_classes = classes.kinds, len(classes.count)
         lengths = {
             "n_assigned": [union.n_assigned],
-            "length": [structure_length(union, self.code)],
+            "length": [union_length(union, self.code)],
             "n_nodes": [union.n_nodes],
             "class_count": classes.count,
             "class_size": classes.size,
+            "class_shared": np.zeros(n_classes) if classes.lengths is None else classes.lengths.shared,
+            "class_free": np.zeros(n_classes) if classes.lengths is None else classes.lengths.free,
             "label": classes.label,
             "label_count": classes.label_count,
             "flat": flat,
@@ -114,7 +116,8 @@ class UnionStore:
         self.columns["label_start"].n -= len(classes.count)
         for name in ("n_assigned", "length", "n_nodes"):
             self.columns[name].n -= 1
-        ends = {"class_count": "class_start", "class_size": "class_start", "flat": "flat_start", "deep": "deep_start"}
+        ends = dict.fromkeys(("class_count", "class_size", "class_shared", "class_free"), "class_start")
+        ends |= {"flat": "flat_start", "deep": "deep_start"}
         ends |= {"kind_row": "kind_start", "kid": "edge_start", "kid_count": "edge_start"}
         ends |= {"label": "label_start", "label_count": "label_start"}
         for name, start in ends.items():
