@@ -19,7 +19,9 @@ _HOME = {
     "MISSING": "forest",
     "ModelFileError": "errors",
     "ReadError": "errors",
+    "TreeEditClustering": "models",
     "UNSEEN": "forest",
+    "UnionEmbedding": "models",
     "edit_distance": "models.edit_distance",
     "edit_distances": "models.edit_distance",
     "edit_mapping": "models.edit_distance",
@@ -55,6 +57,8 @@ __all__ = [
     "InfiniteHiddenTreeMixture",
     "ModelFileError",
     "ReadError",
+    "TreeEditClustering",
+    "UnionEmbedding",
     "edit_distance",
     "edit_distances",
     "edit_mapping",
@@ -95,7 +99,9 @@ if TYPE_CHECKING:
         write_jsonl,
     )
     from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
+    from .models.edit_clustering import TreeEditClustering
     from .models.edit_distance import edit_distance, edit_distances, edit_mapping
+    from .models.union_embedding import UnionEmbedding
 
 
 def __getattr__(name: str) -> Any:

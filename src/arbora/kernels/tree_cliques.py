@@ -545,19 +545,38 @@ def _trace_back(a, b, kept, pool):
 
 
 @jit
-def gain_of_matching(a, s, b, t, table):
-    """What matching each node of tree s with each of tree t saves over leaving both out."""
+def _rename_cost(a, u, b, v, table):
+    """Cost of matching two nodes: by label + 2 from the table, or, if it is 1 x 1, one price for different labels."""
+    mine, other = a.label[u], b.label[v]
+    if table.shape[0] > 1:
+        return table[mine + 2, other + 2]
+    return 0.0 if mine == other else table[0, 0]
+
+
+@jit
+def map_trees(a, s, b, t, table, budget):
+    """Matched nodes of a cheapest edit of tree s into tree t, its cost, and whether it certainly is the cheapest."""
     lo, other = a.start[s], b.start[t]
-    gain = np.empty((a.start[s + 1] - lo, b.start[t + 1] - other))
-    for i in range(gain.shape[0]):
-        for j in range(gain.shape[1]):
-            mine, its = a.label[lo + i], b.label[other + j]
-            if table.shape[0] > 1:
-                rename = table[mine + 2, its + 2]
-            else:
-                rename = 0.0 if mine == its else table[0, 0]
+    n, m = a.start[s + 1] - lo, b.start[t + 1] - other
+    gain = np.empty((n, m))  # what matching two nodes saves over leaving both out
+    for i in range(n):
+        for j in range(m):
+            rename = _rename_cost(a, lo + i, b, other + j, table)
             gain[i, j] = a.delete[lo + i] + b.insert[other + j] - rename
-    return gain
+    matched, exact = propagate(a.parent[lo : lo + n], b.parent[other : other + m], gain, EXACT, budget)
+    stays_1, stays_2 = np.zeros(n, np.bool_), np.zeros(m, np.bool_)
+    cost = 0.0  # added up, not taken off the whole, so that equal trees are at exactly 0
+    for c in range(matched.shape[0]):
+        i, j = matched[c, 0], matched[c, 1]
+        stays_1[i] = stays_2[j] = True
+        cost += _rename_cost(a, lo + i, b, other + j, table)
+    for i in range(n):
+        if not stays_1[i]:
+            cost += a.delete[lo + i]
+    for j in range(m):
+        if not stays_2[j]:
+            cost += b.insert[other + j]
+    return matched, cost, exact
 
 
 @jit
@@ -567,19 +586,7 @@ def distances(pairs, a, b, table, budget, distance_out, exact_out):
     `table` holds the cost of a rename by label + 2, or, if it is 1 x 1, the one price of them all.
     """
     for x in range(pairs.shape[0]):
-        s, t = pairs[x, 0], pairs[x, 1]
-        gain = gain_of_matching(a, s, b, t, table)
-        parent_1, parent_2 = a.parent[a.start[s] : a.start[s + 1]], b.parent[b.start[t] : b.start[t + 1]]
-        matched, exact = propagate(parent_1, parent_2, gain, EXACT, budget)
-        total = 0.0
-        for u in range(a.start[s], a.start[s + 1]):
-            total += a.delete[u]
-        for v in range(b.start[t], b.start[t + 1]):
-            total += b.insert[v]
-        for c in range(matched.shape[0]):
-            total -= gain[matched[c, 0], matched[c, 1]]
-        distance_out[x] = max(total, 0.0)
-        exact_out[x] = exact
+        _, distance_out[x], exact_out[x] = map_trees(a, pairs[x, 0], b, pairs[x, 1], table, budget)
 
 
 def edit(a, b, gain, budget=BUDGET):

@@ -12,7 +12,6 @@ import numpy as np
 
 from ..jit import jit
 
-
 NONE = np.int64(0)  # a plain 0 in a call would be compiled as a type of its own
 
 

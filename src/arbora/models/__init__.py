@@ -4,16 +4,34 @@ import os
 
 from ..errors import ModelFileError
 from .base import MODEL_VERSION, ForestEstimator
+from .edit_clustering import TreeEditClustering
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
+from .union_embedding import UnionEmbedding
 
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[ForestEstimator]] = {
-    model.__name__: model for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture)
+    model.__name__: model
+    for model in (
+        HiddenTree,
+        HiddenTreeMixture,
+        InfiniteHiddenTreeMixture,
+        TreeEditClustering,
+        UnionEmbedding,
+    )
 }
 
-__all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "InfiniteHiddenTreeMixture", "load"]
+__all__ = [
+    "MODELS",
+    "ForestEstimator",
+    "HiddenTree",
+    "HiddenTreeMixture",
+    "InfiniteHiddenTreeMixture",
+    "TreeEditClustering",
+    "UnionEmbedding",
+    "load",
+]
 
 
 def load(path: str | os.PathLike[str]) -> ForestEstimator:

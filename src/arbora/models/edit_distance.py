@@ -17,7 +17,6 @@ from numpy.typing import NDArray
 from ..errors import ForestError, InexactWarning, SettingError
 from ..forest import MISSING, Forest
 from ..kernels import layout, tree_cliques, tree_edit
-from ..kernels.tree_shape import make_shape
 from ..progress import Progress
 from .base import read_or_convert
 from .checks import check_count, n_threads
@@ -127,7 +126,7 @@ def _solve(
     if not labels:
         one, two = without_labels(one), without_labels(two)
     if not ordered:
-        pairs, distance, exact = _unordered_mapping(one.in_post_order(), s, two.in_post_order(), t, costs, budget)
+        pairs, distance, exact = _map_unordered(one.in_post_order(), s, two.in_post_order(), t, costs, budget)
         _warn_if_inexact(int(not exact), 1)
         return pairs, distance, exact
     pairs, distance, found = tree_edit.mapping(one.arrays, s, two.arrays, t, costs)
@@ -137,14 +136,11 @@ def _solve(
     return pairs, distance, True
 
 
-def _unordered_mapping(one: Forest, s: int, two: Forest, t: int, costs: Costs, budget: int) -> tuple[Ints, float, bool]:
+def _map_unordered(one: Forest, s: int, two: Forest, t: int, costs: Costs, budget: int) -> tuple[Ints, float, bool]:
     """A cheapest mapping without regard to order, its cost, and whether it certainly is the cheapest."""
     a, b = list_trees(one, costs), list_trees(two, costs)
-    gain = tree_cliques.gain_of_matching(a, s, b, t, costs.rename)
-    mine, other = slice(*a.start[s : s + 2]), slice(*b.start[t : t + 2])
-    match = tree_cliques.edit(make_shape(a.parent[mine]), make_shape(b.parent[other]), gain, budget)
-    distance = float(a.delete[mine].sum() + b.insert[other].sum()) - match.value
-    return match.pairs, max(distance, 0.0), match.exact
+    pairs, distance, exact = tree_cliques.map_trees(a, s, b, t, costs.rename, budget)
+    return pairs, float(distance), bool(exact)
 
 
 def _two_trees(a: Any, b: Any) -> tuple[Forest, int, Forest, int]:
@@ -211,11 +207,10 @@ def all_distances(
 ) -> Floats:
     """Distances of the first `cut` trees to the others, or, if it is None, of all trees among themselves."""
     kind = kinds_of_trees(forest, ordered)
+    first = kind_first(kind)
     n_first = forest.n_trees if cut is None else cut
     rows, row_of = np.unique(kind[:n_first], return_inverse=True)
     columns, column_of = (rows, row_of) if cut is None else np.unique(kind[n_first:], return_inverse=True)
-    first = np.zeros(int(kind.max(initial=-1)) + 1, np.int64)
-    first[kind[::-1]] = np.arange(forest.n_trees)[::-1]  # the first tree of each kind
     compare = _comparer(forest, costs, ordered, budget)
     half = cut is None and costs.symmetric
     distance = np.zeros((len(rows), len(columns)))
@@ -318,6 +313,11 @@ def kinds_of_trees(forest: Forest, ordered: bool) -> Ints:
             if parent[u] >= 0:
                 children[parent[u]].append(int(kind[u]))
     return np.unique(kind[forest.tree_start[1:] - 1], return_inverse=True)[1].astype(np.int64)
+
+
+def kind_first(kind: Ints) -> Ints:
+    """The first tree of each kind."""
+    return np.unique(kind, return_index=True)[1].astype(np.int64)
 
 
 def read_forest(forest: Forest, costs: Costs) -> tuple[tree_edit.Reading, tree_edit.Reading]:
