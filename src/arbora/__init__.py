@@ -19,6 +19,8 @@ _HOME = {
     "MISSING": "forest",
     "ModelFileError": "errors",
     "ReadError": "errors",
+    "TreeUnion": "models",
+    "TreeUnionMixture": "models",
     "UNSEEN": "forest",
     "from_networkx": "io",
     "load": "models",
@@ -52,6 +54,8 @@ __all__ = [
     "InfiniteHiddenTreeMixture",
     "ModelFileError",
     "ReadError",
+    "TreeUnion",
+    "TreeUnionMixture",
     "from_networkx",
     "load",
     "load_forest",
@@ -88,7 +92,7 @@ if TYPE_CHECKING:
         to_networkx,
         write_jsonl,
     )
-    from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
+    from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, TreeUnion, TreeUnionMixture, load
 
 
 def __getattr__(name: str) -> Any:

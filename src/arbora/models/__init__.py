@@ -7,13 +7,24 @@ from .base import MODEL_VERSION, ForestEstimator
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
+from .tree_union import TreeUnion
+from .union_mixture import TreeUnionMixture
 
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[ForestEstimator]] = {
-    model.__name__: model for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture)
+    model.__name__: model for model in (HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, TreeUnionMixture)
 }
 
-__all__ = ["MODELS", "ForestEstimator", "HiddenTree", "HiddenTreeMixture", "InfiniteHiddenTreeMixture", "load"]
+__all__ = [
+    "MODELS",
+    "ForestEstimator",
+    "HiddenTree",
+    "HiddenTreeMixture",
+    "InfiniteHiddenTreeMixture",
+    "TreeUnion",
+    "TreeUnionMixture",
+    "load",
+]
 
 
 def load(path: str | os.PathLike[str]) -> ForestEstimator:
