@@ -48,7 +48,7 @@ def layout_union(parent: Any) -> tuple[Floats, Floats]:
 
 
 def draw_union(union: Any, ax: Any = None, colour: str = COLOURS[0], least: float = 0.0, names: bool = True) -> Any:
-    """Draw one archetype: the area of a node is its probability; nodes below `least` are left out.  Returns the axis."""
+    """Draw one archetype: the area of a node is its probability; rarer than `least` are left out.  Returns the axis."""
     prob, shown = union.node_prob, np.arange(union.n_nodes)
     if union.n_nodes > MAX_NODES:
         shown = np.sort(np.argsort(-prob, kind="stable")[:MAX_NODES])
