@@ -20,6 +20,8 @@ _HOME = {
     "ModelFileError": "errors",
     "ReadError": "errors",
     "TreeEditClustering": "models",
+    "TreeUnion": "models",
+    "TreeUnionMixture": "models",
     "UNSEEN": "forest",
     "UnionEmbedding": "models",
     "edit_distance": "models.edit_distance",
@@ -58,6 +60,8 @@ __all__ = [
     "ModelFileError",
     "ReadError",
     "TreeEditClustering",
+    "TreeUnion",
+    "TreeUnionMixture",
     "UnionEmbedding",
     "edit_distance",
     "edit_distances",
@@ -98,7 +102,7 @@ if TYPE_CHECKING:
         to_networkx,
         write_jsonl,
     )
-    from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, load
+    from .models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture, TreeUnion, TreeUnionMixture, load
     from .models.edit_clustering import TreeEditClustering
     from .models.edit_distance import edit_distance, edit_distances, edit_mapping
     from .models.union_embedding import UnionEmbedding

@@ -2,6 +2,7 @@
 
 from .documents import load_demo, make_documents
 from .generators import make_asymmetric_trees, make_chains, make_random_trees
+from .prototypes import make_prototype_trees
 from .published import (
     LabelledRows,
     load_animals,
@@ -24,5 +25,6 @@ __all__ = [
     "make_asymmetric_trees",
     "make_chains",
     "make_documents",
+    "make_prototype_trees",
     "make_random_trees",
 ]

@@ -121,10 +121,10 @@ def _digits(state, side, k, out):
 @jit
 def _is_cut(side, k):
     """Whether some children are not in the core."""
+    n_out = 0
     for e in range(side.kid_start[k], side.kid_start[k + 1]):
-        if side.core[e] < side.kid_count[e]:
-            return True
-    return False
+        n_out += side.kid_count[e] - side.core[e]
+    return n_out > 0
 
 
 @jit

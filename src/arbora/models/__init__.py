@@ -8,7 +8,9 @@ from .edit_clustering import TreeEditClustering
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
+from .tree_union import TreeUnion
 from .union_embedding import UnionEmbedding
+from .union_mixture import TreeUnionMixture
 
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[ForestEstimator]] = {
@@ -18,6 +20,7 @@ MODELS: dict[str, type[ForestEstimator]] = {
         HiddenTreeMixture,
         InfiniteHiddenTreeMixture,
         TreeEditClustering,
+        TreeUnionMixture,
         UnionEmbedding,
     )
 }
@@ -29,6 +32,8 @@ __all__ = [
     "HiddenTreeMixture",
     "InfiniteHiddenTreeMixture",
     "TreeEditClustering",
+    "TreeUnion",
+    "TreeUnionMixture",
     "UnionEmbedding",
     "load",
 ]

@@ -86,7 +86,7 @@ def label_lengths(
     strength = code.label_strength
     n_seen = _sums(count.astype(np.float64), start)
     known = _sums(gammaln(count + weight) - gammaln(weight), start)
-    free = _sums(-count * np.log(code.label_prior[label]), start)
+    free = _sums(np.asarray(-count * np.log(code.label_prior[label]), np.float64), start)
     return LabelLengths(gammaln(n_seen + strength) - gammaln(strength) - known, free)
 
 

@@ -1,4 +1,4 @@
-"""A union of trees as the search handles it: its order, how often each node occurs, and where its members' nodes are."""
+"""A union of trees as the search handles it: its order, how often each node occurs, where the members' nodes are."""
 
 from collections.abc import Sequence
 from itertools import pairwise
@@ -46,7 +46,7 @@ class Union(NamedTuple):
 
 
 def number_subtrees(parent: Ints, label: Sequence[int] | None) -> Ints:
-    """A number for each node that two nodes share exactly if their subtrees are isomorphic, labels included if given."""
+    """A number for each node, the same exactly where subtrees are isomorphic, labels included if given."""
     n = len(parent)
     names: dict[tuple[int, ...], int] = {}
     canon = np.empty(n, np.int64)
@@ -206,7 +206,7 @@ class Classes(NamedTuple):
     """Nodes of a union that no gain tells apart, and the kinds of subtrees over them."""
 
     of_node: Ints
-    count: Ints  # samples that have a node of the class, descending
+    node_count: Ints  # samples that have a node of the class, descending
     size: Ints  # nodes of the class
     label_start: Ints
     label: Ints

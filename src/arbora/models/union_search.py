@@ -32,13 +32,6 @@ class Merge(NamedTuple):
     description_length: float  # after the merge
 
 
-class Mixture(NamedTuple):
-    """Unions, and how the agglomeration came to them."""
-
-    unions: list[Union]
-    history: list[Merge]
-
-
 Tell = Callable[[str], None]
 
 
@@ -63,6 +56,7 @@ class Agglomeration:
             self._bound(x, np.arange(x + 1, n))
         self.best = self.gain.max(axis=1, initial=-np.inf)
         self.partner = self.gain.argmax(axis=1) if n else np.zeros(0, np.int64)
+        self.unions = [store.unions[c] for c in numbers]  # replaced as a whole, so that Ctrl-C finds it complete
 
     def _bound(self, x: int, others: Ints) -> None:
         pairs = np.column_stack([np.full(len(others), self.number[x]), self.number[others]])
@@ -104,9 +98,9 @@ class Agglomeration:
         match = self.store.match(a, b)
         union = merge(self.store.unions[a], self.store.unions[b], match.pairs, self.store.n_labels)
         self.length -= gain
-        self.history.append(Merge(int(self.name[x]), int(self.name[y]), gain, self.length))
+        names = int(self.name[x]), int(self.name[y])
         self.number[x] = self.store.add(union)
-        self.name[x] = len(self.name) + len(self.history) - 1
+        self.name[x] = len(self.name) + len(self.history)
         self.alive[y] = False
         self.gain[y, :] = self.gain[:, y] = -np.inf
         others = np.flatnonzero(self.alive & (np.arange(len(self.alive)) != x))
@@ -117,10 +111,8 @@ class Agglomeration:
         self._refresh(np.append(stale, x))
         risen = others[self.gain[others, x] > self.best[others]]
         self.partner[risen], self.best[risen] = x, self.gain[risen, x]
-
-    @property
-    def unions(self) -> list[Union]:
-        return [self.store.unions[c] for c in self.number[self.alive]]
+        unions = [self.store.unions[c] for c in self.number[self.alive]]
+        self.history, self.unions = [*self.history, Merge(*names, gain, self.length)], unions
 
 
 # ---- moves ----------------------------------------------------------------------------------------------------------
@@ -131,6 +123,16 @@ def mixing_gain(n_1: int, n_2: int) -> float:
     return mixing_length(n_1 + n_2) - mixing_length(n_1) - mixing_length(n_2)
 
 
+class _TakenOut(NamedTuple):
+    """A tree out of its union."""
+
+    alone: Union
+    alone_length: float
+    rest: Union | None  # None if it was alone before
+    rest_length: float
+    gain: float  # of being in the union it was taken out of
+
+
 class Refinement:
     """A mixture that is changed tree by tree and union by union, never to a longer description."""
 
@@ -139,7 +141,8 @@ class Refinement:
         self.source = store  # of single trees: tree t is union t
         self.fixed = fixed  # keep the number of unions
         self.tell = tell
-        self.unions = unions
+        self.unions = list(unions)
+        self.complete = list(unions)  # after the last finished change; what Ctrl-C keeps
         self.length = [union_length(u, self.code) for u in unions]
         self.place = np.empty(len(samples.weight), np.int64)  # union of each distinct tree
         for c, union in enumerate(unions):
@@ -156,16 +159,18 @@ class Refinement:
 
     def sweep(self) -> float:
         """Take out every tree once and put it where it fits best; returns what that saved."""
-        store = UnionStore(self.code, self.source.matcher, self.source.n_threads)
+        store = self.source.like()
         numbers = [store.add(u) for u in self.unions]
         saved = 0.0
         for t in range(len(self.samples.weight)):
             gained, changed = self._move(t, store, numbers)
             saved += gained
+            if changed:
+                self.complete = [u for u in self.unions if u.n_assigned]
             for c in changed:
                 numbers[c] = store.add(self.unions[c])
             if len(store) > 4 * len(self.unions) + 64:  # forget unions that are no more
-                store = UnionStore(self.code, self.source.matcher, self.source.n_threads)
+                store = self.source.like()
                 numbers = [store.add(u) for u in self.unions]
             self.tell("moving trees")
         self._drop_empty()
@@ -174,51 +179,53 @@ class Refinement:
     def _move(self, t: int, store: UnionStore, numbers: list[int]) -> tuple[float, list[int]]:
         """Put one tree where it fits best; returns what that saved and the unions that changed."""
         c = int(self.place[t])
-        alone = self.source.unions[t]
-        mine = self.unions[c]
-        if len(mine.member) == 1 and self.fixed:
+        if self.fixed and len(self.unions[c].member) == 1:
             return 0.0, []
-        own = union_length(alone, self.code)
-        rest, rest_length, current = None, 0.0, 0.0
-        if len(mine.member) > 1:
-            rest = remove(mine, int(np.flatnonzero(mine.member == t)[0]), self.samples, self.n_labels)
-            rest_length = union_length(rest, self.code)
-            saving = mixing_gain(rest.n_assigned, alone.n_assigned)
-            current = rest_length + own + saving - self.length[c]
+        out = self._take_out(t)
         mark = len(store)
-        tree = store.add(alone)
-        candidates = [d for d in range(len(self.unions)) if d != c and self.unions[d].n_assigned]
-        others = [numbers[d] for d in candidates]
-        if rest is not None:
-            candidates, others = [c, *candidates], [store.add(rest), *others]
-        best, target = self._best_home(store, tree, others, current)
-        if not self.fixed and max(best, current) < -TOLERANCE and rest is not None:
-            best, target = 0.0, -2  # better off alone
-        match = store.match(others[target], tree) if target >= 0 else None
+        tree = store.add(out.alone)
+        homes = [d for d in range(len(self.unions)) if d != c and self.unions[d].n_assigned]
+        places = [numbers[d] for d in homes]
+        if out.rest is not None:
+            homes, places = [c, *homes], [store.add(out.rest), *places]
+        best, x = self._best_home(store, tree, places, out.gain)
+        pairs = store.match(places[x], tree).pairs if x >= 0 else None
         while len(store) > mark:
             store.drop_last()
-        if target == -1:
-            return 0.0, []
-        if target == -2:
-            assert rest is not None
-            self._set(c, rest, rest_length)
-            self._append(alone, own)
+        if max(best, out.gain) < -TOLERANCE and not self.fixed and out.rest is not None:
+            self._set(c, out.rest, out.rest_length)
+            self._append(out.alone, out.alone_length)  # better off alone
             numbers.append(-1)
-            return -current, [c, len(self.unions) - 1]
-        d = candidates[target]
-        assert match is not None
-        base = rest if d == c and rest is not None else self.unions[d]
-        joined = merge(base, alone, match.pairs, self.n_labels)
-        length = union_length(joined, self.code)
+            return -out.gain, [c, len(self.unions) - 1]
+        if pairs is None:
+            return 0.0, []
+        changed = self._join(c, homes[x], out, pairs)
+        return best - out.gain, changed
+
+    def _take_out(self, t: int) -> _TakenOut:
+        c = int(self.place[t])
+        alone, mine = self.source.unions[t], self.unions[c]
+        own = union_length(alone, self.code)
+        if len(mine.member) == 1:
+            return _TakenOut(alone, own, None, 0.0, 0.0)
+        rest = remove(mine, int(np.flatnonzero(mine.member == t)[0]), self.samples, self.n_labels)
+        length = union_length(rest, self.code)
+        gain = length + own + mixing_gain(rest.n_assigned, alone.n_assigned) - self.length[c]
+        return _TakenOut(alone, own, rest, length, gain)
+
+    def _join(self, c: int, d: int, out: _TakenOut, pairs: Ints) -> list[int]:
+        """Put a tree taken out of union c into union d; returns the unions that changed and are not empty."""
+        base = out.rest if d == c and out.rest is not None else self.unions[d]
+        joined = merge(base, out.alone, pairs, self.n_labels)
+        mine = self.unions[c]
+        self._set(d, joined, union_length(joined, self.code))
         if d == c:
-            self._set(c, joined, length)
-            return best - current, [c]
-        self._set(d, joined, length)
-        if rest is None:
+            return [c]
+        if out.rest is None:
             self._set(c, self._nothing(mine), 0.0)
-            return best - current, [d]
-        self._set(c, rest, rest_length)
-        return best - current, [c, d]
+            return [d]
+        self._set(c, out.rest, out.rest_length)
+        return [c, d]
 
     def _best_home(self, store: UnionStore, tree: int, others: list[int], current: float) -> tuple[float, int]:
         """Largest gain above the current one and its place in `others`; -1 if there is none."""
@@ -280,6 +287,7 @@ class Refinement:
                     self._set(c, made, length)
                     self._set(d, self._nothing(made), 0.0)
                     self._drop_empty()
+                    self.complete = list(self.unions)
                     saved += gained
                     again = True
                     break
@@ -289,7 +297,7 @@ class Refinement:
     def _likely_merges(self, per_union: int) -> list[tuple[int, int, float]]:
         """Pairs of unions by decreasing gain, at most `per_union` for each."""
         k = len(self.unions)
-        store = UnionStore(self.code, self.source.matcher, self.source.n_threads)
+        store = self.source.like()
         for union in self.unions:
             store.add(union)
         first, second = np.triu_indices(k, 1)
@@ -305,7 +313,7 @@ class Refinement:
         return out
 
     def _merge_deeply(self, c: int, d: int, gain: float) -> tuple[Union, float]:
-        store = UnionStore(self.code, self.source.matcher)
+        store = self.source.like()
         match = store.match(store.add(self.unions[c]), store.add(self.unions[d]))
         made = merge(self.unions[c], self.unions[d], match.pairs, self.n_labels)
         length = union_length(made, self.code)
@@ -324,7 +332,7 @@ class Refinement:
                 break
             which = int(np.flatnonzero(union.member == t)[0])
             rest = remove(union, which, self.samples, self.n_labels)
-            store = UnionStore(self.code, self.source.matcher)
+            store = self.source.like()
             match = store.match(store.add(rest), store.add(self.source.unions[t]))
             again = merge(rest, self.source.unions[t], match.pairs, self.n_labels)
             new_length = union_length(again, self.code)

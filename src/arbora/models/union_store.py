@@ -1,7 +1,7 @@
 """Unions packed side by side, so that the gains of many pairs are computed by one call of a kernel."""
 
 from concurrent.futures import ThreadPoolExecutor
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -23,7 +23,7 @@ class _Column:
     """A one-dimensional array that grows at its end and can be cut back."""
 
     def __init__(self, dtype: type) -> None:
-        self.data = np.empty(64, dtype)
+        self.data: NDArray[Any] = np.empty(64, dtype)
         self.n = 0
 
     def append(self, values: NDArray[np.generic]) -> None:
@@ -63,8 +63,17 @@ class UnionStore:
         self.columns = {name: _Column(float if name in _FLOATS else np.int64) for name in union_gains.Packed._fields}
         for name in _STARTS:
             self.columns[name].append(np.zeros(1, np.int64))
-        self.n_matched = 0  # matchings computed
-        self.n_inexact = 0  # of these, not known to be the best
+        self.tally = [0, 0]  # matchings computed; of these, not known to be the best
+
+    def like(self) -> "UnionStore":
+        """An empty store of the same code and matcher, counted together with this one."""
+        store = UnionStore(self.code, self.matcher, self.n_threads)
+        store.tally = self.tally
+        return store
+
+    def _count(self, exact: NDArray[np.bool_]) -> None:
+        self.tally[0] += len(exact)
+        self.tally[1] += int((~exact).sum())
 
     def __len__(self) -> int:
         return len(self.unions)
@@ -73,12 +82,12 @@ class UnionStore:
         """Put a union in; returns its number."""
         classes = classify(union, self.code)
         flat, deep = union_order.profiles(union.parent)
-        kinds, n_classes = classes.kinds, len(classes.count)
+        kinds, n_classes = classes.kinds, len(classes.node_count)
         lengths = {
             "n_assigned": [union.n_assigned],
             "length": [union_length(union, self.code)],
             "n_nodes": [union.n_nodes],
-            "class_count": classes.count,
+            "class_count": classes.node_count,
             "class_size": classes.size,
             "class_shared": np.zeros(n_classes) if classes.lengths is None else classes.lengths.shared,
             "class_free": np.zeros(n_classes) if classes.lengths is None else classes.lengths.free,
@@ -93,7 +102,7 @@ class UnionStore:
         }
         for name, values in lengths.items():
             self.columns[name].append(np.asarray(values))
-        self._append_offset("class_start", [len(classes.count)])
+        self._append_offset("class_start", [len(classes.node_count)])
         self._append_offset("label_start", np.cumsum(np.diff(classes.label_start)))
         self._append_offset("flat_start", [len(flat)])
         self._append_offset("deep_start", [len(deep)])
@@ -113,7 +122,7 @@ class UnionStore:
         self.unions.pop()
         for name in ("class_start", "flat_start", "deep_start", "kind_start", "edge_start"):
             self.columns[name].n -= 1
-        self.columns["label_start"].n -= len(classes.count)
+        self.columns["label_start"].n -= len(classes.node_count)
         for name in ("n_assigned", "length", "n_nodes"):
             self.columns[name].n -= 1
         ends = dict.fromkeys(("class_count", "class_size", "class_shared", "class_free"), "class_start")
@@ -146,8 +155,7 @@ class UnionStore:
         if not parts:
             return Found(np.zeros(0), np.zeros(0, bool))
         found = Found(np.concatenate([p.gain for p in parts]), np.concatenate([p.exact for p in parts]))
-        self.n_matched += len(pairs)
-        self.n_inexact += int((~found.exact).sum())
+        self._count(found.exact)
         return found
 
     def _align_block(self, pairs: Ints) -> Found:
@@ -158,14 +166,19 @@ class UnionStore:
 
     def _match_block(self, pairs: Ints) -> Found:
         fixed, _, _ = union_gains.gain_tables(self.code, self.packed, pairs)
-        found = [self.match(int(a), int(b)) for a, b in pairs]
+        found = [self._match(int(a), int(b)) for a, b in pairs]
         return Found(fixed + np.array([m.value for m in found]), np.array([m.exact for m in found]))
 
     def match(self, a: int, b: int) -> Match:
         """The best matching of two unions that the matcher finds."""
+        found = self._match(a, b)
+        self._count(np.array([found.exact]))
+        return found
+
+    def _match(self, a: int, b: int) -> Match:
         _, _, table = union_gains.gain_tables(self.code, self.packed, np.array([[a, b]]))
         one, two = self.classes[a], self.classes[b]
-        gain = table.reshape(len(one.count), len(two.count))
+        gain = table.reshape(len(one.node_count), len(two.node_count))
         shape_1, shape_2 = shape_of(self.unions[a]), shape_of(self.unions[b])
         if self.matcher is not None:
             return self.matcher(shape_1, shape_2, np.ascontiguousarray(gain[one.of_node][:, two.of_node]))
