@@ -3,6 +3,8 @@
 from collections.abc import Callable
 
 from .hidden_trees import defaults, table1_finite, table2_finite
+from .matching import matching
+from .shock import shock
 from .table import Table
 from .unions import figure4
 
@@ -11,6 +13,8 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "000-table1-finite": table1_finite,
     "000-table2-finite": table2_finite,
     "002-figure4": figure4,
+    "002-matching": matching,
+    "002-shock": shock,
     "defaults": defaults,
 }
 
