@@ -49,10 +49,10 @@ def matching(quick: bool = False) -> Table:
         "Cells: mean of achieved / greatest gain, share of the pairs in which the greatest was achieved, CPU time a "
         "pair. Edit matchings keep ancestry both ways; union matchings must also fit into one tree, and are measured "
         "against the best of those.",
-        f"Random recursive trees as unions of {N_SAMPLES} samples each: the root in all, other nodes in a random number "
-        "of them; the gain of a pair is the saving of description length, Eq. (3).",
-        "Branch and bound proved its result in every pair; the tests hold it to an integer programme. Alignment said of "
-        f"{n_unsure} pairs that it may not have found the best.",
+        f"Random recursive trees as unions of {N_SAMPLES} samples each: the root in all, other nodes in a random "
+        "number of them; the gain of a pair is the saving of description length, Eq. (3).",
+        "Branch and bound proved its result in every pair; the tests hold it to an integer programme. Alignment said "
+        f"of {n_unsure} pairs that it may not have found the best.",
         "Price of a union: by how much the best union matching is worth less than the best edit matching.",
     ]
     return table
