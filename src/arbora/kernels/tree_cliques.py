@@ -23,7 +23,9 @@ __all__ = ["BUDGET", "edit", "greedy", "propagate", "relaxation", "repair"]
 # Not plain numbers: in a call, each of those would be compiled as a type of its own.
 NONE = np.int64(0)
 EXACT, GREEDY, RELAXATION = np.int64(0), np.int64(1), np.int64(2)
-BUDGET = 20_000  # sets of pairs bounded in one exact matching
+BUDGET = 200_000  # of the search of one exact matching: sets of pairs bounded, large ones counted by the work they are
+STEP = 100_000  # cells of a tableau changed that count as one more bounded set
+SCAN = 1_000  # pairs of nodes that may be looked at for each of the budget; past that, only the best below children are
 MAX_CELLS = 4_000_000  # of one linear programme: a larger one is not set up, and the matching is not exact
 CLOSE = 1e-9  # values closer than this, relative to the largest gain, are the same
 
@@ -218,7 +220,7 @@ def _pivot(table, r, x):
 
 @jit
 def _simplex(table, basis_out, outside_out):
-    """Solve the tableau in place; False if it takes too long.
+    """Solve the tableau in place; the number of pivots, and False if it takes too long.
 
     basis_out[r] and outside_out[x] are the variables of rows and columns: a pair if below the number of columns, else
     the slack of a row.  The largest fall is taken until many steps in a row gain nothing; then the lowest numbers are,
@@ -232,7 +234,8 @@ def _simplex(table, basis_out, outside_out):
     for r in range(n_rows):
         basis_out[r] = n_columns + r
     idle = 0
-    for _ in range(50 * (n_rows + 10)):
+    most = 50 * (n_rows + 10)
+    for step in range(most):
         enter, least = NONE - 1, -1e-11 * scale
         for x in range(n_columns):
             if table[n_rows, x] < least:
@@ -241,7 +244,7 @@ def _simplex(table, basis_out, outside_out):
                 elif enter < 0 or outside_out[x] < outside_out[enter]:
                     enter = x
         if enter < 0:
-            return True
+            return step, True
         leave, ratio = NONE - 1, np.inf
         for r in range(n_rows):
             if table[r, enter] > 1e-9:
@@ -249,11 +252,11 @@ def _simplex(table, basis_out, outside_out):
                 if leave < 0 or here < ratio - 1e-12 or (here < ratio + 1e-12 and basis_out[r] < basis_out[leave]):
                     leave, ratio = r, here
         if leave < 0:  # cannot be: every pair is bounded; rounding has spoilt the table
-            return False
+            return step, False
         idle = idle + 1 if ratio < 1e-12 else 0
         _pivot(table, leave, enter)
         basis_out[leave], outside_out[enter] = outside_out[enter], basis_out[leave]
-    return False
+    return most, False
 
 
 class Stack(NamedTuple):
@@ -317,7 +320,7 @@ def _exact_clique(a, b, pairs, grain, budget, n_chosen, chosen_out):
             _copy(fixed, n_fixed, chosen_out)
         if live.shape[0] == 0:
             continue
-        if n_bounded == budget:
+        if n_bounded >= budget:
             return n_chosen, best, n_bounded, False
         n_bounded += 1
         if table.shape[0] == 0:  # the first set is the largest
@@ -327,7 +330,8 @@ def _exact_clique(a, b, pairs, grain, budget, n_chosen, chosen_out):
             table = np.empty((n_rows + 1) * (live.shape[0] + 1))
         here = _set_up(a, b, pairs, live, table)
         basis, outside = np.empty(here.shape[0] - 1, np.int64), np.empty(live.shape[0], np.int64)
-        solved = _simplex(here, basis, outside)
+        n_steps, solved = _simplex(here, basis, outside)
+        n_bounded += n_steps * here.shape[0] * here.shape[1] // STEP
         share = np.zeros(live.shape[0])  # of each pair in the solution
         cost = np.zeros(live.shape[0])  # by which the bound falls if the pair must be in
         bound = np.inf
@@ -467,55 +471,176 @@ def _clique(method, a, b, pairs, grain, budget, chosen_out):
     return n_chosen, n_bounded, exact
 
 
+class Below(NamedTuple):
+    """What is known of pairs of nodes (in post-order) and of what is below them."""
+
+    weight: np.ndarray  # float64 (n, m): gain of the pair and of the clique below; 0 where a pair is not live
+    deep: np.ndarray  # float64 (n, m): largest weight weakly below
+    deep_at: np.ndarray  # int64 (n, m): where, as u * m + v; -1 where nothing is live
+    inner: np.ndarray  # float64 (n + 1, m + 1): weight of the clique strictly below
+    kept: np.ndarray  # int64 (n + 1, m + 1): where that clique begins in the pool; -1 where it was not wanted
+
+
+@jit
+def _deepest(a, b, u, v, below):
+    """Fill in the largest weight below u and v, the pair itself left out."""
+    x, y = u - 1, v - 1
+    while x >= a.first[u]:  # the children of u
+        if below.deep[x, v] > below.deep[u, v]:
+            below.deep[u, v], below.deep_at[u, v] = below.deep[x, v], below.deep_at[x, v]
+        x = a.first[x] - 1
+    while y >= b.first[v]:
+        if below.deep[u, y] > below.deep[u, v]:
+            below.deep[u, v], below.deep_at[u, v] = below.deep[u, y], below.deep_at[u, y]
+        y = b.first[y] - 1
+
+
+@jit
+def _both_roots(a, b, u, v):
+    """Whether u and v are the virtual roots of two shapes with one root each."""
+    n, m = a.node.shape[0] - 1, b.node.shape[0] - 1
+    return u == n and v == m and n > 0 and m > 0 and a.first[n - 1] == 0 and b.first[m - 1] == 0
+
+
+@jit
+def _inherit(a, b, u, v, below):
+    """The best clique known below a child of u and v, or u and a child of v, as these two nodes; -1 if none is."""
+    if _both_roots(a, b, u, v):
+        return u - 1, v - 1
+    best, at, other = 0.0, -1, -1
+    x, y = u - 1, v - 1
+    while x >= a.first[u]:
+        if below.kept[x, v] >= 0 and below.inner[x, v] > best:
+            best, at, other = below.inner[x, v], x, v
+        x = a.first[x] - 1
+    while y >= b.first[v]:
+        if below.kept[u, y] >= 0 and below.inner[u, y] > best:
+            best, at, other = below.inner[u, y], u, y
+        y = b.first[y] - 1
+    return at, other
+
+
+@jit
+def _single_pair(a, b, u, v, below):
+    """Where u or v has one child only: the pair of that child that is worth most below u and v, if nothing else counts.
+
+    A clique below u is then that pair alone, or below the child.  Node -1 where neither has one child, or cliques below
+    it are not known; node -2 where no pair is live.
+    """
+    c, d = u - 1, v - 1
+    best, at, other = 0.0, -2, -2
+    if _both_roots(a, b, u, v):  # a pair with a root in it stands alone; all others are below both
+        m = below.weight.shape[1]
+        at = below.deep_at[c, d]
+        return (at // m, at % m) if at >= 0 else (-2, -2)
+    if c >= 0 and a.first[c] == a.first[u] and c >= a.first[u] and below.kept[c, v] >= 0:
+        for y in range(b.first[v], v):
+            if below.weight[c, y] > best:
+                best, at, other = below.weight[c, y], c, y
+        return at, other
+    if d >= 0 and b.first[d] == b.first[v] and d >= b.first[v] and below.kept[u, d] >= 0:
+        for x in range(a.first[u], u):
+            if below.weight[x, d] > best:
+                best, at, other = below.weight[x, d], x, d
+        return at, other
+    return -1, -1
+
+
+@jit
+def _coarse_candidates(a, b, u, v, below):
+    """The best pair below each pair of children: a choice of candidates that stays small in any tree."""
+    m = below.weight.shape[1]
+    n, x = 0, u - 1
+    pairs = Pairs(np.empty(16, np.int64), np.empty(16, np.int64), np.empty(16))
+    while x >= a.first[u]:
+        y = v - 1
+        while y >= b.first[v]:
+            if below.deep_at[x, y] >= 0:
+                if n == pairs.u.shape[0]:
+                    more = Pairs(np.empty(2 * n, np.int64), np.empty(2 * n, np.int64), np.empty(2 * n))
+                    _copy(pairs.u, n, more.u)
+                    _copy(pairs.v, n, more.v)
+                    for z in range(n):
+                        more.weight[z] = pairs.weight[z]
+                    pairs = more
+                at = below.deep_at[x, y]
+                pairs.u[n], pairs.v[n], pairs.weight[n] = at // m, at % m, below.deep[x, y]
+                n += 1
+            y = b.first[y] - 1
+        x = a.first[x] - 1
+    return Pairs(pairs.u[:n], pairs.v[:n], pairs.weight[:n])
+
+
+@jit
+def _store(pool, n_pool, pairs, n_chosen, chosen):
+    """Write a clique into the pool, its size before it; the pool, moved to a larger place if need be."""
+    if n_pool + n_chosen + 1 > pool.shape[0]:
+        larger = np.empty((2 * (n_pool + n_chosen + 1), 2), np.int64)
+        for x in range(n_pool):
+            larger[x, 0], larger[x, 1] = pool[x, 0], pool[x, 1]
+        pool = larger
+    pool[n_pool, 0] = n_chosen
+    for x in range(n_chosen):
+        pool[n_pool + 1 + x, 0], pool[n_pool + 1 + x, 1] = pairs.u[chosen[x]], pairs.v[chosen[x]]
+    return pool
+
+
 @jit
 def propagate(parent_1, parent_2, gain, method, budget):
     """Match two shapes bottom-up: matched pairs in the shapes' numbers, and whether no legal matching is worth more."""
     a, b = _in_post_order(parent_1), _in_post_order(parent_2)
     n, m = a.node.shape[0] - 1, b.node.shape[0] - 1
-    weight = np.zeros((n, m))  # gain of the pair and of the clique below; 0 where a pair is not live
-    deep = np.zeros((n, m))  # largest weight weakly below the pair
-    kept = np.full((n + 1, m + 1), -1, np.int64)  # where the clique below a pair begins in `pool`: its size, then it
+    table = np.zeros((n + 1, m + 1))
+    kept = np.full((n + 1, m + 1), -1, np.int64)
+    below = Below(np.zeros((n, m)), np.zeros((n, m)), np.full((n, m), -1, np.int64), table, kept)
     pool = np.empty((64, 2), np.int64)
-    n_pool, exact, grain = 0, True, _grain(gain)
+    n_pool, n_scanned, exact, grain = 0, 0, True, _grain(gain)
+    most_scanned = SCAN * (budget if method == EXACT else BUDGET)
     for u in range(n + 1):
         for v in range(m + 1):
             top = u == n and v == m
             if not top and (u == n or v == m):
                 continue
             if not top:
-                x = u - 1
-                while x >= a.first[u]:
-                    deep[u, v] = max(deep[u, v], deep[x, v])
-                    x = a.first[x] - 1
-                y = v - 1
-                while y >= b.first[v]:
-                    deep[u, v] = max(deep[u, v], deep[u, y])
-                    y = b.first[y] - 1
-                if gain[a.node[u], b.node[v]] <= 0.0:
+                _deepest(a, b, u, v, below)
+                if gain[a.node[u], b.node[v]] <= 0.0 and (u < n - 1 or v < m - 1):
                     continue
-            pairs = _candidates(a, b, weight, u, v)
+            at, other = _single_pair(a, b, u, v, below) if method != RELAXATION else (-1, -1)
+            sure, n_bounded = True, 0
+            if at != -1:
+                one = 1 if at >= 0 else 0
+                pairs = Pairs(np.empty(one, np.int64), np.empty(one, np.int64), np.empty(one))
+                if one:
+                    pairs.u[0], pairs.v[0], pairs.weight[0] = at, other, below.weight[at, other]
+            elif n_scanned > most_scanned:
+                pairs, sure = _coarse_candidates(a, b, u, v, below), False
+            else:
+                pairs = _candidates(a, b, below.weight, u, v)
+                n_scanned += (u - a.first[u]) * (v - b.first[v])
             chosen = np.empty(pairs.u.shape[0], np.int64)
-            n_chosen, total = 0, 0.0
-            if pairs.u.shape[0]:
+            n_chosen, total = NONE, 0.0
+            if not sure:
+                n_chosen, _ = _extend(a, b, pairs, _largest_first(pairs.weight), NONE, chosen)
+            elif pairs.u.shape[0]:
                 n_chosen, n_bounded, sure = _clique(method, a, b, pairs, grain, budget, chosen)
-                budget -= n_bounded
-                exact = exact and sure
-            if n_pool + n_chosen + 1 > pool.shape[0]:
-                larger = np.empty((2 * (n_pool + n_chosen + 1), 2), np.int64)
-                for x in range(n_pool):
-                    larger[x, 0], larger[x, 1] = pool[x, 0], pool[x, 1]
-                pool = larger
-            kept[u, v] = n_pool
-            pool[n_pool, 0] = n_chosen
+            budget -= n_bounded
+            exact = exact and sure
             for x in range(n_chosen):
-                n_pool += 1
-                pool[n_pool, 0], pool[n_pool, 1] = pairs.u[chosen[x]], pairs.v[chosen[x]]
                 total += pairs.weight[chosen[x]]
-            n_pool += 1
-            if not top:
+            x, y = _inherit(a, b, u, v, below) if method != RELAXATION else (-1, -1)
+            if x >= 0 and below.inner[x, y] > total:
+                total = below.inner[x, y]
+                kept[u, v] = kept[x, y]
+            else:
+                pool = _store(pool, n_pool, pairs, n_chosen, chosen)
+                kept[u, v] = n_pool
+                n_pool += n_chosen + 1
+            below.inner[u, v] = total
+            if not top and gain[a.node[u], b.node[v]] > 0.0:
                 total += gain[a.node[u], b.node[v]]
-                if total > deep[u, v] * (1.0 + CLOSE):
-                    weight[u, v] = deep[u, v] = total
+                if total > below.deep[u, v] * (1.0 + CLOSE):
+                    below.weight[u, v] = below.deep[u, v] = total
+                    below.deep_at[u, v] = u * m + v
     return _trace_back(a, b, kept, pool), exact
 
 

@@ -75,7 +75,7 @@ class UnionEmbedding(ClusterMixin, TransformerMixin, ForestEstimator):
         seed = int(resolve_seed(self.random_state).integers(2**31))
         samples = collect_samples(forest, self.labels)
         known = forest.label[forest.label >= 0] if self.labels else np.zeros(0, np.int64)
-        share = np.bincount(known, minlength=forest.n_labels) + 0.5  # a label may be in the vocabulary, and in new trees
+        share = np.bincount(known, minlength=forest.n_labels) + 0.5  # new trees may have labels that no tree here has
         self.label_share_ = share / share.sum() if self.labels else np.zeros(0)
         union = self._unite(samples)
         vector = np.zeros((len(samples.weight), union.n_nodes), np.bool_)
