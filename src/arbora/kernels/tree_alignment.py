@@ -341,6 +341,11 @@ def _upward(one, two, gain):
         for j in range(n_2):
             lo_1, hi_1 = one.kid_start[i], one.kid_start[i + 1]
             lo_2, hi_2 = two.kid_start[j], two.kid_start[j + 1]
+            # What is below a virtual root together with an inner node matters only to stars of several roots.
+            if one.row[i] < 0 and two.row[j] >= 0 and _n_kids(one, i) < 2:
+                continue
+            if two.row[j] < 0 and one.row[i] >= 0 and _n_kids(two, j) < 2:
+                continue
             best = 0.0
             if one.first[i + 1] - one.first[i] > 1 and two.first[j + 1] - two.first[j] > 1:
                 _pack(i, j, one, two, tables, pack)
