@@ -203,7 +203,7 @@ def _list_stars(side, k, digits, center, below, tree):
 @jit
 def _fits(digits, part, whole):
     """Whether one state is part of another."""
-    for e in range(digits.shape[1]):
+    for e in range(digits.shape[1]):  # noqa: SIM110 - a generator would not compile as well
         if digits[part, e] > digits[whole, e]:
             return False
     return True
