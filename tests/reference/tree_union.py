@@ -178,3 +178,20 @@ def label_length(counts, prior, strength=1.0):
             total -= log((seen.get(m, 0) + strength * prior[m]) / (sum(seen.values()) + strength))
             seen[m] = seen.get(m, 0) + 1
     return total
+
+
+def node_length(code, n, count, labels, prior, node_cost=1.0, noise_cost=np.inf):
+    """Length of one node: kept in the union, or told with each sample."""
+    kept = node_cost + code_length(code, n, count) + label_length(labels, prior)
+    told = noise_cost * count - sum(c * log(prior[m]) for m, c in labels.items())
+    return min(kept, told)
+
+
+def description_length(unions, code, prior, node_cost=1.0, noise_cost=np.inf):
+    """Length of a mixture from lists of (number of samples, [(count, labels) of each node]), Eq. (2)."""
+    n = sum(size for size, _ in unions)
+    total = n * log(n)
+    for size, nodes in unions:
+        total -= size * log(size)
+        total += sum(node_length(code, size, count, labels, prior, node_cost, noise_cost) for count, labels in nodes)
+    return total

@@ -42,6 +42,14 @@ class Kind(StrEnum):
 
     mixture = "mixture"
     single = "single"
+    unions = "unions"
+
+
+class Search(StrEnum):
+    """Searches for unions."""
+
+    full = "full"
+    greedy = "greedy"
 
 
 class Absent(StrEnum):
@@ -235,7 +243,11 @@ def convert(
 def cluster(
     paths: Paths,
     kind: Annotated[
-        Kind, typer.Option("--model", help="A mixture, or a single model grouped by root state.")
+        Kind,
+        typer.Option(
+            "--model",
+            help="A mixture, a single model grouped by root state, or unions: by structure, for any node order.",
+        ),
     ] = Kind.mixture,
     components: Annotated[
         int | None,
@@ -288,6 +300,19 @@ def cluster(
             help="Slots told apart (slot: a child's position among its siblings); later ones count as the last.",
         ),
     ] = None,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="Unions: labels count, too; without this, structure alone.")
+    ] = False,
+    noise_cost: Annotated[
+        float | None,
+        typer.Option(
+            "--noise-cost", help="Unions: nats for a node told with its tree alone; 2 if left out; inf: none."
+        ),
+    ] = None,
+    search: Annotated[
+        Search | None,
+        typer.Option("--search", help="Unions: full, or greedy, which stops after merging; full if left out."),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")] = None,
@@ -313,9 +338,18 @@ def cluster(
       arbora cluster trees.jsonl --report report.html --seed 7 --jobs -1
       arbora cluster corpus/ --classes folder --read text=kind
       arbora cluster trees.nwk --model single --states 6 --json
+      arbora cluster trees.nwk --model unions --picture archetypes.png
     """
-    from . import fitting, reading, results
+    from . import fitting, reading, results, unions
 
+    unions_only = _settings(labels=labels or None, noise_cost=noise_cost, search=search and search.value)
+    if kind is Kind.unions:
+        unions.check_options(
+            states=states, absent=absent, structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter,
+            tol=tol, n_slots=n_slots,
+        )  # fmt: skip
+    else:
+        unions.check_not_given(**unions_only)
     settings = _settings(
         n_states=states,
         absent=absent and absent.value,
@@ -339,6 +373,13 @@ def cluster(
         targets = results.Outputs(output, save, report, picture)
         targets.check(inputs.files)
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
+        if kind is Kind.unions:
+            found = unions.fit(forest, components, {**unions_only, **_settings(n_jobs=jobs)}, teller)
+            found.model.provenance_["reading"] = inputs.remembered()
+            unions.tell(forest, found, targets, _command_line(), as_json, teller)
+            if found.interrupted:
+                raise typer.Exit(INTERRUPTED)
+            return
         if kind is Kind.single:
             fitted = fitting.fit_single(forest, settings, teller)
         else:

@@ -68,9 +68,10 @@ def has_package(name: str) -> bool:
 def assignments(model: Any, forest: Forest) -> dict[str, list[Any]]:
     """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen."""
     probability = model.predict_proba(forest)
-    cluster = probability.argmax(axis=1)
+    # Unions put a tree they know where it was, and one that fits nowhere into class -1, the last column.
+    cluster = model.predict(forest) if hasattr(model, "unions_") else probability.argmax(axis=1)
     score = model.score_samples(forest)
-    unseen = forest.with_vocabulary(model.vocabulary_).label == UNSEEN
+    unseen = (forest.with_vocabulary(model.vocabulary_).label == UNSEEN) & (getattr(model, "labels", True) is not False)
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "cluster": cluster.tolist(),

@@ -70,5 +70,5 @@ def _draw_prototypes(rng: np.random.Generator, n: int, n_nodes: int, separation:
 
 def _distance(a: NDArray[np.int64], b: NDArray[np.int64]) -> int:
     """Nodes that the best alignment of two trees leaves unmatched."""
-    shapes = [make_shape(np.where(x < 0, -1, len(x) - 1 - x)[::-1]) for x in (a, b)]
-    return len(a) + len(b) - 2 * round(align(*shapes, np.ones((len(a), len(b)))).value)
+    one, two = (make_shape(np.where(x < 0, -1, len(x) - 1 - x)[::-1]) for x in (a, b))
+    return len(a) + len(b) - 2 * round(align(one, two, np.ones((len(a), len(b)))).value)

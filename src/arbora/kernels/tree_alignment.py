@@ -158,71 +158,107 @@ def _n_kids(side, k):
 
 
 @jit
+def _all_digits(side, k):
+    """Children of each core kind in every state of kind k, [state, kid]."""
+    n_kids = side.kid_start[k + 1] - side.kid_start[k]
+    out = np.empty((side.first[k + 1] - side.first[k], n_kids), np.int64)
+    for state in range(out.shape[0]):
+        _digits(state, side, k, out[state])
+    return out
+
+
+@jit
+def _list_stars(side, k, digits, center, below, tree):
+    """States of kind k that an unmatched `center` should stand above, where every child in them adds to the value.
+
+    If one adds nothing, the star without it is worth as much and leaves more to others; so the others need no trying.
+    """
+    lo, n_kids = side.kid_start[k], side.kid_start[k + 1] - side.kid_start[k]
+    out = np.empty(digits.shape[0], np.int64)
+    n = 0
+    for state in range(1, digits.shape[0]):
+        n_members = 0
+        for e in range(n_kids):
+            n_members += digits[state, e]
+        if n_members < 2:
+            continue
+        value = below[center, side.first[k] + state]
+        needed = True
+        for e in range(n_kids):
+            if digits[state, e] > 0:
+                less = below[center, side.first[k] + state - side.stride[lo + e]]
+                if n_members == 2:  # one is left, and then the center may be matched to it
+                    for other in range(n_kids):
+                        if digits[state, other] > (1 if other == e else 0):
+                            less = max(less, tree[side.kid[lo + other]])
+                if less >= value:
+                    needed = False
+                    break
+        if needed:
+            out[n] = state
+            n += 1
+    return out[:n]
+
+
+@jit
+def _fits(digits, part, whole):
+    """Whether one state is part of another."""
+    for e in range(digits.shape[1]):  # noqa: SIM110 - a generator would not compile as well
+        if digits[part, e] > digits[whole, e]:
+            return False
+    return True
+
+
+@jit
+def _stars_of(side, k, digits, other, center_kind, below, tree, is_row):
+    """Lists of `_list_stars` for every child of the other tree's node, one after the other, and their offsets."""
+    lo, hi = other.kid_start[center_kind], other.kid_start[center_kind + 1]
+    start = np.zeros(hi - lo + 1, np.int64)
+    out = np.empty(0, np.int64)
+    for e in range(lo, hi):
+        c = other.kid[e]
+        if other.core[e] > 0 and other.first[c + 1] - other.first[c] > 1:
+            line = tree[c, :] if is_row else tree[:, c]
+            out = np.append(out, _list_stars(side, k, digits, c, below, line))
+        start[e - lo + 1] = out.shape[0]
+    return start, out
+
+
+@jit
 def _pack(i, j, one, two, tables, pack):
     """Best packing of every state of i's children with every state of j's, into pack[a * n_b + b]."""
-    lo_1, hi_1 = one.kid_start[i], one.kid_start[i + 1]
-    lo_2, hi_2 = two.kid_start[j], two.kid_start[j + 1]
-    n_a = one.first[i + 1] - one.first[i]
-    n_b = two.first[j + 1] - two.first[j]
-    has_1 = np.empty(hi_1 - lo_1, np.int64)
-    has_2 = np.empty(hi_2 - lo_2, np.int64)
-    part_1 = np.empty(hi_1 - lo_1, np.int64)
-    part_2 = np.empty(hi_2 - lo_2, np.int64)
+    lo_1, lo_2 = one.kid_start[i], two.kid_start[j]
+    has_1, has_2 = _all_digits(one, i), _all_digits(two, j)
+    n_a, n_b, n_kids = has_1.shape[0], has_2.shape[0], has_2.shape[1]
+    from_1, above_2 = _stars_of(two, j, has_2, one, i, tables.below_1, tables.tree, True)
+    from_2, above_1 = _stars_of(one, i, has_1, two, j, tables.below_2, tables.tree, False)
     for b in range(n_b):
         pack[b] = 0.0
     for a in range(1, n_a):
-        _digits(a, one, i, has_1)
         r = 0
-        while has_1[r] == 0:
+        while has_1[a, r] == 0:
             r += 1
-        i_r, step = one.kid[lo_1 + r], one.stride[lo_1 + r]
-        inner_r = one.first[i_r + 1] - one.first[i_r] > 1
-        has_1[r] -= 1
+        i_r, less = one.kid[lo_1 + r], (a - one.stride[lo_1 + r]) * n_b  # row of the state without this child
         pack[a * n_b] = 0.0
         for b in range(1, n_b):
-            _digits(b, two, j, has_2)
-            best = pack[(a - step) * n_b + b]  # this child stays unmatched
-            for s in range(hi_2 - lo_2):
-                if has_2[s] > 0:
-                    j_s, take = two.kid[lo_2 + s], two.stride[lo_2 + s]
-                    best = max(best, tables.tree[i_r, j_s] + pack[(a - step) * n_b + b - take])
-            if inner_r:  # it stands, unmatched, above several children of j
-                part_2[:] = 0
-                several, n_part = 0, 0
-                while True:
-                    s = 0
-                    while s < hi_2 - lo_2 and part_2[s] == has_2[s]:
-                        several -= part_2[s] * two.stride[lo_2 + s]
-                        n_part -= part_2[s]
-                        part_2[s] = 0
-                        s += 1
-                    if s == hi_2 - lo_2:
-                        break
-                    part_2[s] += 1
-                    n_part += 1
-                    several += two.stride[lo_2 + s]
-                    if n_part > 1:
-                        value = tables.below_1[i_r, two.first[j] + several]
-                        best = max(best, value + pack[(a - step) * n_b + b - several])
-            for s in range(hi_2 - lo_2):  # it is, with others, below an unmatched child of j
-                j_s = two.kid[lo_2 + s]
-                if has_2[s] == 0 or two.first[j_s + 1] - two.first[j_s] == 1:
+            best = pack[less + b]  # this child stays unmatched
+            for s in range(n_kids):
+                if has_2[b, s] > 0:
+                    best = max(best, tables.tree[i_r, two.kid[lo_2 + s]] + pack[less + b - two.stride[lo_2 + s]])
+            for x in range(from_1[r], from_1[r + 1]):  # it stands, unmatched, above several children of j
+                several = above_2[x]
+                if _fits(has_2, several, b):
+                    value = tables.below_1[i_r, two.first[j] + several]
+                    best = max(best, value + pack[less + b - several])
+            for s in range(n_kids):  # it is, with others, below an unmatched child of j
+                if has_2[b, s] == 0:
                     continue
-                take = two.stride[lo_2 + s]
-                part_1[:] = 0
-                several = step
-                while True:
-                    x = 0
-                    while x < hi_1 - lo_1 and part_1[x] == has_1[x]:
-                        several -= part_1[x] * one.stride[lo_1 + x]
-                        part_1[x] = 0
-                        x += 1
-                    if x == hi_1 - lo_1:
-                        break
-                    part_1[x] += 1
-                    several += one.stride[lo_1 + x]
-                    value = tables.below_2[j_s, one.first[i] + several]
-                    best = max(best, value + pack[(a - several) * n_b + b - take])
+                rest = b - two.stride[lo_2 + s]
+                for x in range(from_2[s], from_2[s + 1]):
+                    several = above_1[x]
+                    if has_1[several, r] > 0 and _fits(has_1, several, a):
+                        value = tables.below_2[two.kid[lo_2 + s], one.first[i] + several]
+                        best = max(best, value + pack[(a - several) * n_b + rest])
             pack[a * n_b + b] = best
 
 
@@ -341,6 +377,11 @@ def _upward(one, two, gain):
         for j in range(n_2):
             lo_1, hi_1 = one.kid_start[i], one.kid_start[i + 1]
             lo_2, hi_2 = two.kid_start[j], two.kid_start[j + 1]
+            # What is below a virtual root together with an inner node matters only to stars of several roots.
+            if one.row[i] < 0 and two.row[j] >= 0 and _n_kids(one, i) < 2:
+                continue
+            if two.row[j] < 0 and one.row[i] >= 0 and _n_kids(two, j) < 2:
+                continue
             best = 0.0
             if one.first[i + 1] - one.first[i] > 1 and two.first[j + 1] - two.first[j] > 1:
                 _pack(i, j, one, two, tables, pack)

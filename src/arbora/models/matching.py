@@ -20,6 +20,7 @@ stricter one, so every matcher chosen by `choose_matcher` returns compatible pai
 """
 
 from collections.abc import Callable
+from importlib import import_module
 from typing import Any, Literal
 
 import numpy as np
@@ -42,12 +43,10 @@ def choose_matcher(matching: str) -> Matcher:
         from ..kernels import tree_alignment
 
         return tree_alignment.align
-    from ..kernels import tree_cliques
-
-    raw: Any = getattr(tree_cliques, matching)
+    tree_cliques: Any = import_module("..kernels.tree_cliques", __package__)  # only comparisons need it
 
     def match(a: Shape, b: Shape, gain: NDArray[np.float64]) -> Match:
-        found = raw(a, b, gain)
+        found = getattr(tree_cliques, matching)(a, b, gain)
         repaired = tree_cliques.repair(a, b, gain, found.pairs)
         return Match(repaired.pairs, repaired.value, False)
 

@@ -145,7 +145,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         check_count("max_rounds", self.max_rounds)
         check_number("node_cost", self.node_cost, 1e-9, 1e9)
         if self.noise_cost is not None:
-            check_number("noise_cost", self.noise_cost, self.node_cost, 1e9)
+            check_number("noise_cost", self.noise_cost, self.node_cost, np.inf)
         check_number("label_strength", self.label_strength, 1e-9, 1e9)
         check_number("novelty", self.novelty, -1e9, 1e9)
         for name, known in (("code", CODES), ("search", SEARCHES)):

@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
 TOLERANCE = 1e-9  # nats; a shorter description by less than this is rounding
-_LAZY_BATCH = 32  # pairs whose bounds are replaced by gains at a time
+_LAZY_BATCH = 32  # pairs, and one more for 20 unions, whose bounds are replaced by gains at a time
 
 
 class Merge(NamedTuple):
@@ -82,7 +82,7 @@ class Agglomeration:
     def _look_closer(self, at_least: float) -> None:
         """Replace the largest bounds by gains; only pairs that are the best of a row can be next."""
         rows = np.flatnonzero((self.best > at_least) & ~self.exact[np.arange(len(self.best)), self.partner])
-        rows = rows[np.argsort(-self.best[rows], kind="stable")[:_LAZY_BATCH]]
+        rows = rows[np.argsort(-self.best[rows], kind="stable")[: _LAZY_BATCH + len(self.best) // 20]]
         one, two = np.minimum(rows, self.partner[rows]), np.maximum(rows, self.partner[rows])
         keys = np.unique(one * len(self.best) + two)
         one, two = keys // len(self.best), keys % len(self.best)

@@ -7,7 +7,6 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..kernels import tree_alignment, union_gains, union_order
-from ..kernels.tree_alignment import STATE_LIMIT
 from ..kernels.tree_shape import Match
 from .matching import Matcher
 from .node_codes import Code
@@ -16,6 +15,9 @@ from .union import Classes, Union, classify, shape_of, union_length
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
+# Limit of states of a pair of nodes (kernels.tree_alignment): exact for seven against seven children that all differ,
+# and for many more that do not; a search computes thousands of matchings, and each costs in proportion.
+STATE_LIMIT = 1 << 14
 _BLOCK = 64  # pairs a call: enough to hide the cost of calling, few enough to answer Ctrl-C
 
 
