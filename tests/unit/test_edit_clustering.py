@@ -14,6 +14,8 @@ from arbora.models.edit_distance import bare
 from arbora.models.learn_costs import learn_costs
 from tests import examples
 
+pytestmark = pytest.mark.compiled  # the kernels are covered by the tests of distances and matchings
+
 PROTOTYPES = (
     ("r", ["a", "b", "x", "x", "x", "b", "b", "a"]),
     ("r", [("a", [("a", [("a", [("b", [("x", [("b", ["x"])])])])])])]),

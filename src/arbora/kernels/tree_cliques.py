@@ -413,6 +413,8 @@ def _replicate(a, b, pairs):
                 total += cost[c, d] * share[d]
             fitness[c] = largest - total
             mean += fitness[c] * share[c]
+        if mean <= 0.0:  # one pair, or all as good: nothing moves
+            break
         moved = 0.0
         for c in range(n):
             new = share[c] * fitness[c] / mean
