@@ -10,6 +10,8 @@ from arbora.kernels.tree_shape import find_kinds, make_shape
 from arbora.metrics import slot_label_counts
 from tests.reference import tree_union as ref
 
+pytestmark = pytest.mark.compiled  # dozens of searches
+
 FITS = {
     "default": {},
     "paper": {"noise_cost": None, "search": "greedy"},
