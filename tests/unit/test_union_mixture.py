@@ -229,6 +229,18 @@ def test_order_of_trees_nodes_and_threads_change_nothing(forest, fitted):
     assert np.array_equal(threaded.node_match_, fitted.node_match_)
 
 
+def test_blocks_find_the_same_classes(forest, fitted):
+    blocks = ab.TreeUnionMixture(block_size=7).fit(forest)
+    assert same_classes(blocks.labels_, fitted.labels_)
+    assert np.all(np.diff(blocks.history_) <= 1e-9)
+    parts = blocks.merges_.reshape(-1).tolist()
+    n = len(blocks.arrays_["sample_weight"])
+    assert len(set(parts)) == len(parts)
+    for k, (a, b) in enumerate(blocks.merges_):
+        assert max(a, b) < n + k  # only what is there is merged
+    assert ab.TreeUnionMixture(4, block_size=7).fit(forest).n_components_ == 4
+
+
 @pytest.mark.parametrize(
     ("setting", "value"),
     [
@@ -239,6 +251,7 @@ def test_order_of_trees_nodes_and_threads_change_nothing(forest, fitted):
         ("search", "best"),
         ("matching", "guess"),
         ("max_rounds", 0),
+        ("block_size", 0),
         ("label_strength", -1.0),
         ("novelty", "high"),
         ("n_jobs", 0),
