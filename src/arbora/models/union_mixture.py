@@ -56,7 +56,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     matching : "auto" and "alignment" match nodes by dynamic programming; "edit" and "relaxation" are for comparison.
     search : "full" moves trees and re-aligns unions after merging; "greedy" stops after merging, as in the paper.
     max_rounds : most rounds of moves and deep merges.
-    block_size : more distinct trees than this are merged in blocks first, so that time and memory stay linear.
+    block_size : more distinct trees than this are merged in blocks first, to a quarter of their number.
     novelty : `predict` answers -1 where no class gains more than this, in nats, by taking the tree.
 
     The search is deterministic.  `unions_` holds the archetypes; `labels_`, `weight_`, `node_match_`,

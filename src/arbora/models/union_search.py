@@ -129,8 +129,8 @@ class Agglomeration:
 class Merging:
     """Agglomeration of every union of a store, block by block where there are many, then of what the blocks left.
 
-    Time and memory of an agglomeration grow with the square of the number of unions; in blocks, with that number.
-    Blocks take every so manyth tree, so that each sees all classes.
+    Time and memory of an agglomeration grow with the square of the number of unions.  Blocks take every so manyth tree,
+    so that each sees all classes, and stop at a quarter of their trees: the last merges are for all trees together.
     """
 
     def __init__(self, store: UnionStore, length: float) -> None:
@@ -151,7 +151,7 @@ class Merging:
                 others = [self.store.unions[c] for c in numbers]
                 others += [self.store.unions[t] for later in blocks[b + 1 :] for t in later]
                 part = Agglomeration(self.store, block, self.length, block, n + len(self.history))
-                self._go(part, 0.0, at_least, others, advance)
+                self._go(part, 0.0, max(at_least, len(block) // 4), others, advance)
                 numbers += part.number[part.alive].tolist()
                 names += part.name[part.alive].tolist()
         last = Agglomeration(self.store, numbers, self.length, names, n + len(self.history))
