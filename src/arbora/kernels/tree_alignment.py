@@ -25,12 +25,13 @@ class Side(NamedTuple):
     """One tree of a pair: its kinds, and the states of their children."""
 
     row: NDArray[np.int64]
-    kid_start: NDArray[np.int64]
+    kid_start: NDArray[np.int64]  # children of which something can be matched, those in the core first
     kid: NDArray[np.int64]
-    kid_count: NDArray[np.int64]  # 0 where nothing of the subtree can be matched
+    kid_count: NDArray[np.int64]
     core: NDArray[np.int64]  # [kid] children of that kind in the core
     stride: NDArray[np.int64]  # [kid] what one child of that kind adds to a state
     first: NDArray[np.int64]  # [kind + 1] offset of the states of a kind in tables of all states
+    digit: NDArray[np.int64]  # [first + state, place of the kid] children of that kind in the state
 
 
 class Tables(NamedTuple):
@@ -79,20 +80,39 @@ def _largest_state(kid_start, kid_count, limit):
 
 
 @jit
-def _make_side(row, kid_start, kid, kid_count, cap):
-    """Lay out the states of the children of each kind, at most `cap` of them."""
+def _make_side(row, old_start, old_kid, old_count, cap):
+    """Lay out the states of the children of each kind, at most `cap` of them; children that count 0 are left out."""
     n_kinds = row.shape[0]
-    core = np.zeros(kid.shape[0], np.int64)
-    stride = np.zeros(kid.shape[0], np.int64)
+    kid_start = np.zeros(n_kinds + 1, np.int64)
+    kid = np.empty(old_kid.shape[0], np.int64)
+    kid_count = np.empty(old_kid.shape[0], np.int64)
+    core = np.zeros(old_kid.shape[0], np.int64)
+    stride = np.zeros(old_kid.shape[0], np.int64)
     first = np.zeros(n_kinds + 1, np.int64)
+    width = 1  # most kinds in a core
+    x = 0
     for k in range(n_kinds):
         states = 1
-        for e in range(kid_start[k], kid_start[k + 1]):
-            core[e] = min(kid_count[e], cap // states - 1)
-            stride[e] = states
-            states *= core[e] + 1
+        for e in range(old_start[k], old_start[k + 1]):
+            if old_count[e] > 0:
+                kid[x], kid_count[x] = old_kid[e], old_count[e]
+                core[x] = min(old_count[e], cap // states - 1)
+                stride[x] = states
+                states *= core[x] + 1
+                if core[x] > 0:
+                    width = max(width, x - kid_start[k] + 1)
+                x += 1
+        kid_start[k + 1] = x
         first[k + 1] = first[k] + states
-    return Side(row, kid_start, kid, kid_count, core, stride, first)
+    digit = np.zeros((first[-1], width), np.int64)
+    for k in range(n_kinds):
+        for state in range(first[k + 1] - first[k]):
+            left = state
+            for e in range(kid_start[k + 1] - 1, kid_start[k] - 1, -1):
+                if core[e] > 0:
+                    digit[first[k] + state, e - kid_start[k]] = left // stride[e]
+                    left %= stride[e]
+    return Side(row, kid_start, kid[:x], kid_count[:x], core[:x], stride[:x], first, digit)
 
 
 @jit
@@ -107,18 +127,6 @@ def _split_caps(most_1, most_2, limit):
 
 
 @jit
-def _digits(state, side, k, out):
-    """How many children of each core kind a state holds."""
-    lo, hi = side.kid_start[k], side.kid_start[k + 1]
-    for e in range(hi - 1, lo - 1, -1):
-        if side.core[e] > 0:
-            out[e - lo] = state // side.stride[e]
-            state -= out[e - lo] * side.stride[e]
-        else:
-            out[e - lo] = 0
-
-
-@jit
 def _is_cut(side, k):
     """Whether some children are not in the core."""
     n_out = 0
@@ -130,19 +138,19 @@ def _is_cut(side, k):
 @jit
 def _has_inner(side, k):
     """Whether some child has children."""
+    n_below = 0
     for e in range(side.kid_start[k], side.kid_start[k + 1]):
-        if side.kid_count[e] > 0 and _n_kids(side, side.kid[e]) > 0:
-            return True
-    return False
+        n_below += _n_kids(side, side.kid[e])
+    return n_below > 0
 
 
 @jit
 def _has_cut(side, k):
     """Whether some child has children outside its core."""
+    n_cut = 0
     for e in range(side.kid_start[k], side.kid_start[k + 1]):
-        if side.kid_count[e] > 0 and _is_cut(side, side.kid[e]):
-            return True
-    return False
+        n_cut += _is_cut(side, side.kid[e])
+    return n_cut > 0
 
 
 @jit
@@ -157,107 +165,119 @@ def _n_kids(side, k):
 # ---- packing of stars -----------------------------------------------------------------------------------------------
 
 
-@jit
-def _all_digits(side, k):
-    """Children of each core kind in every state of kind k, [state, kid]."""
-    n_kids = side.kid_start[k + 1] - side.kid_start[k]
-    out = np.empty((side.first[k + 1] - side.first[k], n_kids), np.int64)
-    for state in range(out.shape[0]):
-        _digits(state, side, k, out[state])
-    return out
+class Work(NamedTuple):
+    """Room for packing the children of two nodes."""
+
+    pack: NDArray[np.float64]
+    from_1: NDArray[np.int64]  # [kid of i, and one more] where its stars begin in above_2
+    above_2: NDArray[np.int64]
+    from_2: NDArray[np.int64]
+    above_1: NDArray[np.int64]
 
 
 @jit
-def _list_stars(side, k, digits, center, below, tree):
-    """States of kind k that an unmatched `center` should stand above, where every child in them adds to the value.
+def _make_work(one, two):
+    """Room for the largest packing of two trees."""
+    most_1, most_2 = 1, 1
+    for k in range(one.row.shape[0]):
+        most_1 = max(most_1, one.first[k + 1] - one.first[k])
+    for k in range(two.row.shape[0]):
+        most_2 = max(most_2, two.first[k + 1] - two.first[k])
+    width_1, width_2 = one.digit.shape[1], two.digit.shape[1]
+    return Work(
+        np.empty(most_1 * most_2),
+        np.zeros(width_1 + 1, np.int64),
+        np.empty(width_1 * most_2, np.int64),
+        np.zeros(width_2 + 1, np.int64),
+        np.empty(width_2 * most_1, np.int64),
+    )
 
-    If one adds nothing, the star without it is worth as much and leaves more to others; so the others need no trying.
+
+@jit
+def _is_needed(side, k, state, center, below, tree, is_row):
+    """Whether every child of a state adds to what it is worth below an unmatched `center`.
+
+    If one adds nothing, the star without it is worth as much and leaves more to others, so this one need not be tried.
     """
-    lo, n_kids = side.kid_start[k], side.kid_start[k + 1] - side.kid_start[k]
-    out = np.empty(digits.shape[0], np.int64)
-    n = 0
-    for state in range(1, digits.shape[0]):
-        n_members = 0
-        for e in range(n_kids):
-            n_members += digits[state, e]
-        if n_members < 2:
-            continue
-        value = below[center, side.first[k] + state]
-        needed = True
-        for e in range(n_kids):
-            if digits[state, e] > 0:
-                less = below[center, side.first[k] + state - side.stride[lo + e]]
-                if n_members == 2:  # one is left, and then the center may be matched to it
-                    for other in range(n_kids):
-                        if digits[state, other] > (1 if other == e else 0):
-                            less = max(less, tree[side.kid[lo + other]])
-                if less >= value:
-                    needed = False
-                    break
-        if needed:
-            out[n] = state
-            n += 1
-    return out[:n]
+    lo, at = side.kid_start[k], side.first[k]
+    n_kids = min(side.kid_start[k + 1] - lo, side.digit.shape[1])
+    n_members = 0
+    for e in range(n_kids):
+        n_members += side.digit[at + state, e]
+    if n_members < 2:
+        return False
+    value = below[center, at + state]
+    for e in range(n_kids):
+        if side.digit[at + state, e] > 0:
+            less = below[center, at + state - side.stride[lo + e]]
+            if n_members == 2:  # one is left, and then the center may be matched to it
+                for other in range(n_kids):
+                    if side.digit[at + state, other] > (1 if other == e else 0):
+                        c = side.kid[lo + other]
+                        less = max(less, tree[center, c] if is_row else tree[c, center])
+            if less >= value:
+                return False
+    return True
 
 
 @jit
-def _fits(digits, part, whole):
+def _list_stars(side, k, other, center_kind, below, tree, is_row, start_out, state_out):
+    """States of kind k below which each child of the other tree's node may stand, one child after the other."""
+    lo = other.kid_start[center_kind]
+    n = 0
+    for e in range(min(other.kid_start[center_kind + 1] - lo, start_out.shape[0] - 1)):
+        c = other.kid[lo + e]
+        if other.core[lo + e] > 0 and other.first[c + 1] - other.first[c] > 1:
+            for state in range(1, side.first[k + 1] - side.first[k]):
+                if _is_needed(side, k, state, c, below, tree, is_row):
+                    state_out[n] = state
+                    n += 1
+        start_out[e + 1] = n
+
+
+@jit
+def _fits(digit, part, whole):
     """Whether one state is part of another."""
-    for e in range(digits.shape[1]):  # noqa: SIM110 - a generator would not compile as well
-        if digits[part, e] > digits[whole, e]:
+    for e in range(digit.shape[1]):  # noqa: SIM110 - a generator would not compile as well
+        if digit[part, e] > digit[whole, e]:
             return False
     return True
 
 
 @jit
-def _stars_of(side, k, digits, other, center_kind, below, tree, is_row):
-    """Lists of `_list_stars` for every child of the other tree's node, one after the other, and their offsets."""
-    lo, hi = other.kid_start[center_kind], other.kid_start[center_kind + 1]
-    start = np.zeros(hi - lo + 1, np.int64)
-    out = np.empty(0, np.int64)
-    for e in range(lo, hi):
-        c = other.kid[e]
-        if other.core[e] > 0 and other.first[c + 1] - other.first[c] > 1:
-            line = tree[c, :] if is_row else tree[:, c]
-            out = np.append(out, _list_stars(side, k, digits, c, below, line))
-        start[e - lo + 1] = out.shape[0]
-    return start, out
-
-
-@jit
-def _pack(i, j, one, two, tables, pack):
-    """Best packing of every state of i's children with every state of j's, into pack[a * n_b + b]."""
-    lo_1, lo_2 = one.kid_start[i], two.kid_start[j]
-    has_1, has_2 = _all_digits(one, i), _all_digits(two, j)
-    n_a, n_b, n_kids = has_1.shape[0], has_2.shape[0], has_2.shape[1]
-    from_1, above_2 = _stars_of(two, j, has_2, one, i, tables.below_1, tables.tree, True)
-    from_2, above_1 = _stars_of(one, i, has_1, two, j, tables.below_2, tables.tree, False)
+def _pack(i, j, one, two, tables, work):
+    """Best packing of every state of i's children with every state of j's, into work.pack[a * n_b + b]."""
+    pack, from_1, above_2, from_2, above_1 = work
+    lo_1, lo_2, at_1, at_2 = one.kid_start[i], two.kid_start[j], one.first[i], two.first[j]
+    n_a, n_b = one.first[i + 1] - at_1, two.first[j + 1] - at_2
+    n_kids = min(two.kid_start[j + 1] - lo_2, two.digit.shape[1])
+    _list_stars(two, j, one, i, tables.below_1, tables.tree, True, from_1, above_2)
+    _list_stars(one, i, two, j, tables.below_2, tables.tree, False, from_2, above_1)
     for b in range(n_b):
         pack[b] = 0.0
     for a in range(1, n_a):
         r = 0
-        while has_1[a, r] == 0:
+        while one.digit[at_1 + a, r] == 0:
             r += 1
         i_r, less = one.kid[lo_1 + r], (a - one.stride[lo_1 + r]) * n_b  # row of the state without this child
         pack[a * n_b] = 0.0
         for b in range(1, n_b):
             best = pack[less + b]  # this child stays unmatched
             for s in range(n_kids):
-                if has_2[b, s] > 0:
+                if two.digit[at_2 + b, s] > 0:
                     best = max(best, tables.tree[i_r, two.kid[lo_2 + s]] + pack[less + b - two.stride[lo_2 + s]])
             for x in range(from_1[r], from_1[r + 1]):  # it stands, unmatched, above several children of j
                 several = above_2[x]
-                if _fits(has_2, several, b):
-                    value = tables.below_1[i_r, two.first[j] + several]
-                    best = max(best, value + pack[less + b - several])
+                if _fits(two.digit, at_2 + several, at_2 + b):
+                    best = max(best, tables.below_1[i_r, at_2 + several] + pack[less + b - several])
             for s in range(n_kids):  # it is, with others, below an unmatched child of j
-                if has_2[b, s] == 0:
+                if two.digit[at_2 + b, s] == 0:
                     continue
                 rest = b - two.stride[lo_2 + s]
                 for x in range(from_2[s], from_2[s + 1]):
                     several = above_1[x]
-                    if has_1[several, r] > 0 and _fits(has_1, several, a):
-                        value = tables.below_2[two.kid[lo_2 + s], one.first[i] + several]
+                    if one.digit[at_1 + several, r] > 0 and _fits(one.digit, at_1 + several, at_1 + a):
+                        value = tables.below_2[two.kid[lo_2 + s], at_1 + several]
                         best = max(best, value + pack[(a - several) * n_b + rest])
             pack[a * n_b + b] = best
 
@@ -351,17 +371,6 @@ def _assign_children(rows, columns, tree):
 
 
 @jit
-def _most_pairs(one, two):
-    """Size of the largest table of a packing."""
-    most_1, most_2 = 1, 1
-    for k in range(one.row.shape[0]):
-        most_1 = max(most_1, one.first[k + 1] - one.first[k])
-    for k in range(two.row.shape[0]):
-        most_2 = max(most_2, two.first[k + 1] - two.first[k])
-    return most_1 * most_2
-
-
-@jit
 def _upward(one, two, gain):
     """Best values of all pairs of kinds."""
     n_1, n_2 = one.row.shape[0], two.row.shape[0]
@@ -372,7 +381,8 @@ def _upward(one, two, gain):
         np.zeros((n_2, one.first[-1])),
         np.zeros(1, np.bool_),
     )
-    pack = np.empty(_most_pairs(one, two))
+    work = _make_work(one, two)
+    pack = work.pack
     for i in range(n_1):  # kinds of children come first
         for j in range(n_2):
             lo_1, hi_1 = one.kid_start[i], one.kid_start[i + 1]
@@ -384,7 +394,7 @@ def _upward(one, two, gain):
                 continue
             best = 0.0
             if one.first[i + 1] - one.first[i] > 1 and two.first[j + 1] - two.first[j] > 1:
-                _pack(i, j, one, two, tables, pack)
+                _pack(i, j, one, two, tables, work)
                 n_a = one.first[i + 1] - one.first[i]
                 n_b = two.first[j + 1] - two.first[j]
                 for b in range(n_b):
@@ -432,7 +442,7 @@ def _core_children(u, shape, kind, side, out):
     """Children of node u in the core, by kind, and after them the others; returns how many are in the core."""
     _, child_start, child = shape
     k = kind[u]
-    n, rest = 0, child_start[u + 1] - child_start[u]
+    n, rest = 0, _n_kids(side, k)
     for e in range(side.kid_start[k], side.kid_start[k + 1]):
         met = 0
         for x in range(child_start[u], child_start[u + 1]):
@@ -486,10 +496,12 @@ def _choose(i, j, a, b, one, two, tables, pack, part_1, part_2):
     lo_1, hi_1 = one.kid_start[i], one.kid_start[i + 1]
     lo_2, hi_2 = two.kid_start[j], two.kid_start[j + 1]
     n_b = two.first[j + 1] - two.first[j]
-    has_1 = np.empty(hi_1 - lo_1, np.int64)
-    has_2 = np.empty(hi_2 - lo_2, np.int64)
-    _digits(a, one, i, has_1)
-    _digits(b, two, j, has_2)
+    has_1 = np.zeros(hi_1 - lo_1, np.int64)
+    has_2 = np.zeros(hi_2 - lo_2, np.int64)
+    for e in range(min(hi_1 - lo_1, one.digit.shape[1])):
+        has_1[e] = one.digit[one.first[i] + a, e]
+    for e in range(min(hi_2 - lo_2, two.digit.shape[1])):
+        has_2[e] = two.digit[two.first[j] + b, e]
     r = 0
     while has_1[r] == 0:
         r += 1
@@ -566,7 +578,8 @@ def _trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables):
     nodes_2 = np.empty(n_2 + 1, np.int64)
     take_1 = np.empty(n_1 + 1, np.int64)
     take_2 = np.empty(n_2 + 1, np.int64)
-    pack = np.empty(_most_pairs(one, two))
+    work = _make_work(one, two)
+    pack = work.pack
     is_forest[0], item_u[0], item_v[0], item_n[0, :] = True, n_1, n_2, -1
     n_items, n_listed = 1, 0
     while n_items > 0:
@@ -604,11 +617,10 @@ def _trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables):
                 continue
             m_1 = _core_children(u, shape_1, kind_1, one, nodes_1)
             m_2 = _core_children(v, shape_2, kind_2, two, nodes_2)
-            _pack(i, j, one, two, tables, pack)
+            _pack(i, j, one, two, tables, work)
             if _is_cut(one, i) or _is_cut(two, j):
                 core = pack[(one.first[i + 1] - one.first[i]) * (two.first[j + 1] - two.first[j]) - 1]
-                all_1 = shape_1[1][u + 1] - shape_1[1][u]
-                all_2 = shape_2[1][v + 1] - shape_2[1][v]
+                all_1, all_2 = _n_kids(one, i), _n_kids(two, j)
                 rest, column = _assign_children(kind_1[nodes_1[m_1:all_1]], kind_2[nodes_2[m_2:all_2]], tables.tree)
                 at_1, at_2 = m_1, m_2
                 if abs(core + rest - tables.full[i, j]) > 1e-9 * (1.0 + tables.full[i, j]):
@@ -623,7 +635,7 @@ def _trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables):
             n_listed -= m_1 + m_2
             nodes_1[:m_1] = listed[n_listed : n_listed + m_1]
             nodes_2[:m_2] = listed[n_listed + m_1 : n_listed + m_1 + m_2]
-            _pack(i, j, one, two, tables, pack)
+            _pack(i, j, one, two, tables, work)
         free_1 = np.ones(m_1, np.bool_)
         free_2 = np.ones(m_2, np.bool_)
         part_1 = np.zeros(one.kid_start[i + 1] - one.kid_start[i], np.int64)

@@ -20,7 +20,7 @@ from .matching import Matching, choose_matcher
 from .node_codes import CODES, Code, CodeName, make_code, mixing_length
 from .tree_union import TreeUnion, sparse_labels
 from .union import Samples, Union, collect_samples, number_subtrees, single, total_length, union_length
-from .union_search import Agglomeration, Merge, Refinement, start_store
+from .union_search import Merge, Merging, Refinement, start_store
 from .union_store import UnionStore
 
 log = logging.getLogger(__name__)
@@ -38,7 +38,6 @@ class _Fit(NamedTuple):
     unions: list[Union]
     history: list[Merge]
     start_length: float
-    merged_length: float
     converged: bool
     n_matched: int
     n_inexact: int
@@ -57,6 +56,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     matching : "auto" and "alignment" match nodes by dynamic programming; "edit" and "relaxation" are for comparison.
     search : "full" moves trees and re-aligns unions after merging; "greedy" stops after merging, as in the paper.
     max_rounds : most rounds of moves and deep merges.
+    block_size : more distinct trees than this are merged in blocks first, to a quarter of their number.
     novelty : `predict` answers -1 where no class gains more than this, in nats, by taking the tree.
 
     The search is deterministic.  `unions_` holds the archetypes; `labels_`, `weight_`, `node_match_`,
@@ -102,6 +102,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         matching: Matching = "auto",
         search: Literal["full", "greedy"] = "full",
         max_rounds: int = 20,
+        block_size: int = 500,
         novelty: float = 0.0,
         sparse_output: bool = False,
         n_jobs: int | None = None,
@@ -116,6 +117,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         self.matching = matching
         self.search = search
         self.max_rounds = max_rounds
+        self.block_size = block_size
         self.novelty = novelty
         self.sparse_output = sparse_output
         self.n_jobs = n_jobs
@@ -143,6 +145,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         if self.n_components is not None:
             check_count("n_components", self.n_components)
         check_count("max_rounds", self.max_rounds)
+        check_count("block_size", self.block_size)
         check_number("node_cost", self.node_cost, 1e-9, 1e9)
         if self.noise_cost is not None:
             check_number("noise_cost", self.noise_cost, self.node_cost, np.inf)
@@ -175,33 +178,24 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         start_store(samples, code, store)
         start_length = total_length(store.unions, code)
         n = len(samples.weight)
-        unions, history, converged = list(store.unions), [], False
+        converged = False
         wanted = True if self.verbose > 0 else None if self.verbose == 0 else False
-        agglomeration: Agglomeration | None = None
+        merging = Merging(store, start_length)
         refinement: Refinement | None = None
         try:
             with Progress("merging", n - 1, wanted) as bar:
-                agglomeration = Agglomeration(store, list(range(n)), start_length)
-                lowest = 0.0 if self.n_components is None else -np.inf
-                while len(agglomeration.unions) > (self.n_components or 1) and agglomeration.step(lowest):
-                    bar.advance()
+                merging.run(self.block_size, self.n_components, bar.advance)
             converged = True
             if self.search == "full" and n > 1:
                 with Progress("moving trees", n, wanted) as bar:
-                    refinement = Refinement(
-                        agglomeration.unions, samples, store, self.n_components is not None, _turn(bar)
-                    )
+                    fixed = self.n_components is not None
+                    refinement = Refinement(merging.unions, samples, store, fixed, _turn(bar))
                     converged = refinement.run(self.max_rounds)
         except KeyboardInterrupt:
-            if agglomeration is None:
-                raise
             converged = False
             log.warning("interrupted: keeping the mixture found so far")
-        unions, history = agglomeration.unions, agglomeration.history
-        merged_length = history[-1].description_length if history else start_length
-        if refinement is not None:
-            unions = refinement.complete
-        return _Fit(unions, history, start_length, merged_length, converged, *store.tally)
+        unions = merging.unions if refinement is None else refinement.complete
+        return _Fit(unions, merging.history, start_length, converged, *store.tally)
 
     def _keep(self, fit: _Fit, samples: Samples, code: Code, forest: Forest) -> None:
         """Store the result with classes in canonical order: decreasing size, ties by first tree."""

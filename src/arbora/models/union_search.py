@@ -40,13 +40,24 @@ def _quiet(_: str) -> None:
 
 
 class Agglomeration:
-    """Unions of distinct trees, merged best first; `mixture` is valid after every step."""
+    """Unions of a store, merged best first; `unions` and `history` are complete after every step.
 
-    def __init__(self, store: UnionStore, numbers: list[int], length: float) -> None:
+    `names` are those of the unions in the history, 0, 1, ... if left out; merges are named from `next_name` on.
+    """
+
+    def __init__(
+        self,
+        store: UnionStore,
+        numbers: list[int],
+        length: float,
+        names: list[int] | None = None,
+        next_name: int | None = None,
+    ) -> None:
         n = len(numbers)
         self.store = store
         self.number = np.array(numbers, np.int64)  # union in the store, by place
-        self.name = np.arange(n)  # in the history
+        self.name = np.arange(n) if names is None else np.array(names, np.int64)  # in the history
+        self.next_name = n if next_name is None else next_name
         self.alive = np.ones(n, bool)
         self.length = length
         self.history: list[Merge] = []
@@ -100,7 +111,7 @@ class Agglomeration:
         self.length -= gain
         names = int(self.name[x]), int(self.name[y])
         self.number[x] = self.store.add(union)
-        self.name[x] = len(self.name) + len(self.history)
+        self.name[x] = self.next_name + len(self.history)
         self.alive[y] = False
         self.gain[y, :] = self.gain[:, y] = -np.inf
         others = np.flatnonzero(self.alive & (np.arange(len(self.alive)) != x))
@@ -113,6 +124,46 @@ class Agglomeration:
         self.partner[risen], self.best[risen] = x, self.gain[risen, x]
         unions = [self.store.unions[c] for c in self.number[self.alive]]
         self.history, self.unions = [*self.history, Merge(*names, gain, self.length)], unions
+
+
+class Merging:
+    """Agglomeration of every union of a store, block by block where there are many, then of what the blocks left.
+
+    Time and memory of an agglomeration grow with the square of the number of unions.  Blocks take every so manyth tree,
+    so that each sees all classes, and stop at a quarter of their trees: the last merges are for all trees together.
+    """
+
+    def __init__(self, store: UnionStore, length: float) -> None:
+        self.store, self.length = store, length
+        self.unions = list(store.unions)
+        self.history: list[Merge] = []
+
+    def run(self, block_size: int, n_components: int | None, advance: Callable[[], None]) -> None:
+        """Merge while that gains, or until `n_components` are left."""
+        n = len(self.store)
+        n_blocks = max(-(-n // block_size), 1)
+        at_least = n_components or 1
+        numbers, names = list(range(n)), list(range(n))
+        if n_blocks > 1:
+            blocks = [list(range(b, n, n_blocks)) for b in range(n_blocks)]
+            numbers, names = [], []
+            for b, block in enumerate(blocks):
+                others = [self.store.unions[c] for c in numbers]
+                others += [self.store.unions[t] for later in blocks[b + 1 :] for t in later]
+                part = Agglomeration(self.store, block, self.length, block, n + len(self.history))
+                self._go(part, 0.0, max(at_least, len(block) // 4), others, advance)
+                numbers += part.number[part.alive].tolist()
+                names += part.name[part.alive].tolist()
+        last = Agglomeration(self.store, numbers, self.length, names, n + len(self.history))
+        self._go(last, 0.0 if n_components is None else -np.inf, at_least, [], advance)
+
+    def _go(
+        self, part: Agglomeration, lowest: float, at_least: int, others: list[Union], advance: Callable[[], None]
+    ) -> None:
+        before = self.history
+        while len(part.unions) > at_least and part.step(lowest):
+            self.history, self.unions, self.length = [*before, *part.history], [*part.unions, *others], part.length
+            advance()
 
 
 # ---- moves ----------------------------------------------------------------------------------------------------------
