@@ -27,7 +27,14 @@ _HOME = {
     "ReadError": "errors",
     "SlotLabelCounts": "models",
     "TreeClassifier": "models",
+    "TreeEditClustering": "models",
+    "TreeUnion": "models",
+    "TreeUnionMixture": "models",
     "UNSEEN": "forest",
+    "UnionEmbedding": "models",
+    "edit_distance": "models.edit_distance",
+    "edit_distances": "models.edit_distance",
+    "edit_mapping": "models.edit_distance",
     "from_networkx": "io",
     "load": "models",
     "load_forest": "io",
@@ -68,6 +75,13 @@ __all__ = [
     "ReadError",
     "SlotLabelCounts",
     "TreeClassifier",
+    "TreeEditClustering",
+    "TreeUnion",
+    "TreeUnionMixture",
+    "UnionEmbedding",
+    "edit_distance",
+    "edit_distances",
+    "edit_mapping",
     "from_networkx",
     "load",
     "load_forest",
@@ -116,8 +130,13 @@ if TYPE_CHECKING:
         InfiniteHiddenTreeMixture,
         SlotLabelCounts,
         TreeClassifier,
+        TreeUnion,
+        TreeUnionMixture,
         load,
     )
+    from .models.edit_clustering import TreeEditClustering
+    from .models.edit_distance import edit_distance, edit_distances, edit_mapping
+    from .models.union_embedding import UnionEmbedding
 
 
 def __getattr__(name: str) -> Any:

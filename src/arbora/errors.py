@@ -47,3 +47,7 @@ class UnexplainedTreesWarning(UserWarning):
 
 class SkippedFilesWarning(UserWarning):
     """Some files could not be read and were left out, as asked."""
+
+
+class InexactWarning(UserWarning):
+    """A search ended at its budget: what it found is legal, but perhaps not the best."""

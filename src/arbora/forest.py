@@ -301,11 +301,15 @@ class Forest:
         used = np.zeros(self.n_labels + 2, bool)
         used[self.label] = True
         words = sorted(word for word, keep in zip(self.vocabulary, used, strict=False) if keep)
+        return self.in_post_order().with_vocabulary(words)
+
+    def in_post_order(self) -> "Forest":
+        """The same trees with every node after the subtrees of its children, siblings by slot."""
         order, start = layout.post_order(self.parent, np.lexsort((self.slot, self.parent)), self.tree_start[1:] - 1)
         rank = np.empty_like(order)
         rank[order] = np.arange(len(order))
         parent = self.parent[order]
-        forest = Forest._trusted(
+        return Forest._trusted(
             parent=np.where(parent < 0, -1, rank[parent]),
             slot=self.slot[order],
             label=self.label[order],
@@ -314,7 +318,6 @@ class Forest:
             target=self.target,
             name=self.name,
         )
-        return forest.with_vocabulary(words)
 
     def describe(self) -> dict[str, Any]:
         """Sizes, depths, degrees and label use, as plain numbers for printing."""

@@ -43,6 +43,14 @@ class Kind(StrEnum):
     mixture = "mixture"
     infinite = "infinite"
     single = "single"
+    unions = "unions"
+
+
+class Search(StrEnum):
+    """Searches for unions."""
+
+    full = "full"
+    greedy = "greedy"
 
 
 class Absent(StrEnum):
@@ -258,7 +266,9 @@ def cluster(
     kind: Annotated[
         Kind,
         typer.Option(
-            "--model", help="A mixture; an infinite one, which learns how many groups; a single model's root states."
+            "--model",
+            help="A mixture; an infinite one, which learns how many groups; a single model's root states; unions: by "
+            "structure, for any order of nodes.",
         ),
     ] = Kind.mixture,
     components: Annotated[
@@ -324,6 +334,19 @@ def cluster(
         float | None,
         _setting("--concentration", of="concentration", min=1e-9, help="Infinite: more means more groups a priori."),
     ] = None,
+    labels: Annotated[
+        bool, typer.Option("--labels", help="Unions: labels count, too; without this, structure alone.")
+    ] = False,
+    noise_cost: Annotated[
+        float | None,
+        typer.Option(
+            "--noise-cost", help="Unions: nats for a node told with its tree alone; 2 if left out; inf: none."
+        ),
+    ] = None,
+    search: Annotated[
+        Search | None,
+        typer.Option("--search", help="Unions: full, or greedy, which stops after merging; full if left out."),
+    ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")] = None,
@@ -350,9 +373,18 @@ def cluster(
       arbora cluster corpus/ --classes folder --read text=kind
       arbora cluster corpus/ --model infinite --chains 4 --jobs -1
       arbora cluster trees.nwk --model single --states 6 --json
+      arbora cluster trees.nwk --model unions --picture archetypes.png
     """
-    from . import fitting, reading, results
+    from . import fitting, reading, results, unions
 
+    unions_only = _settings(labels=labels or None, noise_cost=noise_cost, search=search and search.value)
+    if kind is Kind.unions:
+        unions.check_options(
+            states=states, absent=absent, structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter,
+            tol=tol, n_slots=n_slots,
+        )  # fmt: skip
+    else:
+        unions.check_not_given(**unions_only)
     settings = _settings(
         n_states=states,
         absent=absent and absent.value,
@@ -385,6 +417,13 @@ def cluster(
         targets = results.Outputs(output, save, report, picture)
         targets.check(inputs.files)
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
+        if kind is Kind.unions:
+            found = unions.fit(forest, components, {**unions_only, **_settings(n_jobs=jobs)}, teller)
+            found.model.provenance_["reading"] = inputs.remembered()
+            unions.tell(forest, found, targets, _command_line(), as_json, teller)
+            if found.interrupted:
+                raise typer.Exit(INTERRUPTED)
+            return
         if kind is Kind.single:
             fitted = fitting.fit_single(forest, settings, teller)
         elif kind is Kind.infinite:

@@ -74,7 +74,7 @@ def assignments(model: Any, forest: Forest, labels: Any = None) -> dict[str, lis
     probability = model.predict_proba(forest)
     cluster = np.asarray(model.predict(forest) if labels is None else labels)
     score = model.score_samples(forest)
-    unseen = forest.with_vocabulary(model.vocabulary_).label == UNSEEN
+    unseen = (forest.with_vocabulary(model.vocabulary_).label == UNSEEN) & (getattr(model, "labels", True) is not False)
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "cluster": cluster.tolist(),

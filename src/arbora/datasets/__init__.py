@@ -3,6 +3,7 @@
 from .arrays import make_bananas
 from .documents import load_demo, make_documents
 from .generators import make_asymmetric_trees, make_chains, make_random_trees
+from .prototypes import make_prototype_trees
 from .published import (
     LabelledRows,
     load_animals,
@@ -26,5 +27,6 @@ __all__ = [
     "make_bananas",
     "make_chains",
     "make_documents",
+    "make_prototype_trees",
     "make_random_trees",
 ]

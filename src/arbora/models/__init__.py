@@ -11,12 +11,16 @@ from .bhmc import BHMC, RBHMC
 from .classifier import TreeClassifier
 from .counts import SlotLabelCounts
 from .dp_gaussian import DPGaussianMixture
+from .edit_clustering import TreeEditClustering
 from .generative import GenerativeTreeClassifier
 from .hidden_tree import HiddenTree
 from .infinite import InfiniteHiddenTreeMixture
 from .mixture import HiddenTreeMixture
 from .nhcm import NHCM
 from .saved import MODEL_VERSION, SavedEstimator
+from .tree_union import TreeUnion
+from .union_embedding import UnionEmbedding
+from .union_mixture import TreeUnionMixture
 
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[SavedEstimator]] = {
@@ -32,6 +36,9 @@ MODELS: dict[str, type[SavedEstimator]] = {
         RBHMC,
         SlotLabelCounts,
         TreeClassifier,
+        TreeEditClustering,
+        TreeUnionMixture,
+        UnionEmbedding,
     )
 }
 
@@ -48,6 +55,10 @@ __all__ = [
     "InfiniteHiddenTreeMixture",
     "SlotLabelCounts",
     "TreeClassifier",
+    "TreeEditClustering",
+    "TreeUnion",
+    "TreeUnionMixture",
+    "UnionEmbedding",
     "load",
 ]
 

@@ -8,9 +8,12 @@ from .encodings import encodings
 from .evidence import defaults
 from .figures import figures5_to_7
 from .inex import figure9, tables2_and_3
+from .matching import matching
 from .nhcm import banana
+from .shock import shock
 from .synthetic import table1
 from .table import Table
+from .unions import figure4
 
 # Name of an experiment -> function(quick) that runs it.
 EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
@@ -20,6 +23,9 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "000-figure9": figure9,
     "001-table2": encoder_table2,
     "encodings": encodings,
+    "002-figure4": figure4,
+    "002-matching": matching,
+    "002-shock": shock,
     "defaults": defaults,
     "003-animals": animals,
     "003-fashion": fashion,

@@ -1,0 +1,63 @@
+"""Mixtures of tree-unions: time of a search, how much the bounds save, and agreement with the classes.
+
+    python benchmarks/bench_unions.py [--quick] [--large]
+CPU time; the script fails when a figure misses its bound.  --large clusters 2,000 trees of 30 nodes, for minutes.
+"""
+
+import os
+
+for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
+    os.environ.setdefault(variable, "1")  # before numpy: one thread for everybody
+
+import argparse
+import sys
+import time
+
+from sklearn.metrics import adjusted_rand_score
+
+from arbora import TreeUnionMixture
+from arbora.datasets import make_prototype_trees
+
+FAILED = []
+
+
+def judge(what, value, bound, at_least=True):
+    """Print a measured figure beside its bound."""
+    good = value >= bound if at_least else value <= bound
+    side = "at least" if at_least else "at most"
+    print(f"  {what}: {value:.2f} (bound: {side} {bound}) {'ok' if good else 'MISSED'}")
+    if not good:
+        FAILED.append(what)
+
+
+def cluster(n_trees, n_classes, n_nodes, noise, search, most_seconds):
+    """One search on noisy copies of prototypes."""
+    forest = make_prototype_trees(n_classes, n_trees // n_classes, n_nodes, noise, separation=6, random_state=0)
+    start = time.process_time()
+    model = TreeUnionMixture(search=search).fit(forest)
+    seconds = time.process_time() - start
+    n = len(model.arrays_["sample_weight"])
+    print(f"{n_trees} trees of {forest.sizes[0]} nodes, {n} distinct, {n_classes} classes, search={search!r}")
+    print(f"  {model.n_components_} classes, {model.n_matched_} matchings, {model.n_inexact_} not exact")
+    judge("CPU seconds", seconds, most_seconds, at_least=False)
+    judge("adjusted Rand index", adjusted_rand_score(forest.target, model.labels_), 0.8)
+    if search == "greedy":
+        judge("matchings for one of all pairs", model.n_matched_ / (n * (n - 1) / 2), 1.5, at_least=False)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--quick", action="store_true")
+    parser.add_argument("--large", action="store_true")
+    options = parser.parse_args()
+    TreeUnionMixture().fit(make_prototype_trees(2, 3, 5, 0.2, random_state=0))  # compile
+    cluster(60 if options.quick else 200, 4, 12, 0.25, "greedy", 30)
+    cluster(60 if options.quick else 200, 4, 12, 0.25, "full", 60)
+    if options.large:
+        cluster(2000, 10, 25, 0.2, "greedy", 1200)
+        cluster(2000, 10, 25, 0.2, "full", 2400)
+    return 1 if FAILED else 0
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,177 @@
+"""TreeEditClustering: edit distances between all trees, then clustering of the matrix (a comparator of paper 002)."""
+
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import SettingError
+from ..forest import Forest
+from ..kernels import tree_cliques
+from ..seeds import resolve_seed
+from . import pairwise
+from .base import ForestEstimator
+from .checks import check_count, check_number, n_threads
+from .edit_distance import Costs, all_distances, bare, make_costs, without_labels
+from .learn_costs import learn_costs
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class TreeEditClustering(ClusterMixin, TransformerMixin, ForestEstimator):
+    """Cluster trees by their edit distances.
+
+    Parameters
+    ----------
+    n_clusters : how many; None takes the best mean silhouette of 2 to 20, or lets dominant sets find theirs.
+    method : ``"spectral"``, ``"average"`` linkage, or ``"dominant"`` sets, the pairwise clustering nearest to the
+        paper's.
+    ordered, labels : whether the order of siblings, and labels, mean anything (see `edit_distance`).
+    costs : ``"unit"``, or ``"learnt"`` from what becomes of each label between near trees.
+    rename : cost of another label with unit costs, where leaving a node out costs 1.
+    budget : of the search for each unordered distance.
+    n_jobs : threads; they change the time and nothing else.
+
+    `labels_`, by falling size of the cluster; `medoid_`, the number of the most central tree of each, which `medoids`
+    gives as trees; `distance_`, the matrix.  `predict` gives a new tree the cluster nearest on average; `transform`
+    gives the distances to the medoids.  The matrix takes 8 bytes a pair of trees.
+    """
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        *("vocabulary_", "labels_", "medoid_", "distance_", "n_clusters_"),
+        *("gap_cost_", "rename_cost_", "trees_", "provenance_"),
+    )
+
+    def __init__(
+        self,
+        n_clusters: int | None = None,
+        *,
+        method: pairwise.Method = "spectral",
+        ordered: bool = False,
+        labels: bool = True,
+        costs: Literal["unit", "learnt"] = "unit",
+        rename: float = 1.0,
+        budget: int = tree_cliques.BUDGET,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_clusters = n_clusters
+        self.method = method
+        self.ordered = ordered
+        self.labels = labels
+        self.costs = costs
+        self.rename = rename
+        self.budget = budget
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Compute all distances and cluster them; y is ignored."""
+        self._check_params()
+        forest = self._check_forest(X)
+        if self.n_clusters is not None and self.n_clusters > forest.n_trees:
+            raise SettingError(f"n_clusters={self.n_clusters} of {forest.n_trees} trees; wanted no more than trees")
+        seed = int(resolve_seed(self.random_state).integers(2**31))
+        known = bare(forest) if self.labels else without_labels(bare(forest))
+        if self.costs == "learnt":
+            costs = learn_costs(known, self.ordered, self.budget, self.n_jobs, self._progress)
+        else:
+            costs = make_costs(known.vocabulary, self.labels, 1.0, 1.0, self.rename)
+        self.distance_ = all_distances(known, None, costs, self.ordered, self.budget, self.n_jobs, self._progress)
+        self.labels_ = pairwise.cluster_distances(self.distance_, self.method, self.n_clusters, seed)
+        self.medoid_ = pairwise.medoids(self.distance_, self.labels_)
+        self.n_clusters_ = len(self.medoid_)
+        self.gap_cost_, self.rename_cost_ = costs.delete, costs.rename
+        self.vocabulary_ = forest.vocabulary
+        self.trees_: dict[str, Any] = dict(zip(("parent", "slot", "label", "tree_start"), forest.arrays, strict=True))
+        self._record_provenance(forest)
+        return self
+
+    @property
+    def _progress(self) -> bool | None:
+        return True if self.verbose else None
+
+    def _check_params(self) -> None:
+        """Raise on impossible settings."""
+        if self.n_clusters is not None:
+            check_count("n_clusters", self.n_clusters)
+        pairwise.check_method(self.method)
+        check_count("budget", self.budget)
+        check_number("rename", self.rename, 0.0, 1e9)
+        n_threads(self.n_jobs)
+        if self.costs not in ("unit", "learnt"):
+            raise SettingError(f"costs={self.costs!r}; wanted 'unit' or 'learnt'")
+        if self.costs == "learnt" and not self.labels:
+            raise SettingError("costs='learnt' needs labels=True: costs are learnt by label")
+
+    # ---- new trees ----------------------------------------------------------------------------------------------
+
+    def _training(self) -> Forest:
+        """The trees of the fit."""
+        check_is_fitted(self, "trees_")
+        return Forest(**self.trees_, vocabulary=self.vocabulary_)
+
+    def _to_training(self, X: Any, which: Ints | None = None) -> Floats:
+        """Distances of new trees to those of the fit, or to some of them."""
+        old = self._training()
+        old = old if which is None else old.take(which)
+        new = bare(self._check_forest(X, at_least=0))
+        both = Forest.concat([old, new])  # the vocabulary of the fit comes first
+        costs = self._costs_over(both.n_labels)
+        both = both if self.labels else without_labels(both)
+        found = all_distances(both, old.n_trees, costs, self.ordered, self.budget, self.n_jobs, self._progress)
+        return np.ascontiguousarray(found.T)
+
+    def _costs_over(self, n_labels: int) -> Costs:
+        """The costs of the fit; what labels never seen in training cost is what an average node costs, 1."""
+        gap, rename = self.gap_cost_, self.rename_cost_
+        if not self.labels:
+            return Costs(gap, gap, rename)
+        n, n_new = len(gap), n_labels + 2 - len(gap)
+        gap = np.append(gap, np.ones(n_new))
+        if len(rename) > 1 and n_new:
+            table = np.ones((n + n_new, n + n_new))
+            table[:n, :n] = rename
+            np.fill_diagonal(table, 0.0)
+            rename = table
+        return Costs(gap, gap, rename)
+
+    def predict(self, X: Any) -> Ints:
+        """The cluster of an equal tree of the fit, else the one nearest on average."""
+        check_is_fitted(self, "labels_")
+        return pairwise.assign(self._to_training(X), self.labels_)
+
+    def transform(self, X: Any) -> Floats:
+        """Distance of each tree to the medoid of each cluster."""
+        check_is_fitted(self, "medoid_")
+        return self._to_training(X, self.medoid_)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of `transform`."""
+        check_is_fitted(self, "medoid_")
+        return np.array([f"medoid{c}" for c in range(self.n_clusters_)], object)
+
+    def medoids(self) -> Forest:
+        """The most central tree of each cluster."""
+        check_is_fitted(self, "medoid_")
+        return self._training().take(self.medoid_)
+
+    def linkage(self) -> Floats:
+        """Merges of average linkage over the distances, as scipy's dendrogram draws them."""
+        check_is_fitted(self, "distance_")
+        return pairwise.average_linkage(self.distance_)
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        n = self._training().n_trees  # the constructor of Forest checks the trees
+        clusters = np.arange(len(self.medoid_))
+        sound = self.distance_.shape == (n, n) and self.labels_.shape == (n,) and len(clusters) == self.n_clusters_
+        sound = sound and np.array_equal(np.unique(self.labels_), clusters)
+        if not sound or not np.array_equal(self.labels_[self.medoid_], clusters):
+            raise ValueError("distances, labels and medoids do not fit the trees")
+        return self

@@ -1,0 +1,132 @@
+"""Pictures of a mixture of tree-unions: its archetypes, and the order in which trees were merged."""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .plot import COLOURS, INK, new_figure
+
+Floats = NDArray[np.float64]
+
+MAX_AREA = 160.0  # of a node that every tree has, in square points
+MAX_DRAWN = 12  # archetypes of one picture
+MAX_NODES = 400  # nodes of an archetype; the least probable beyond these are left out
+
+
+def layout_union(parent: Any) -> tuple[Floats, Floats]:
+    """Where to draw each node: leaves side by side, parents above the middle of their children; y is minus the depth.
+
+    Children come before parents and -1 is a root; loops only, because trees may be deep.
+    """
+    n = len(parent)
+    below: list[list[int]] = [[] for _ in range(n + 1)]
+    for u in range(n):
+        below[parent[u]].append(u)  # -1 is the last: the roots
+    weight = np.ones(n)
+    depth = np.zeros(n)
+    for u in range(n):
+        if parent[u] >= 0:
+            weight[parent[u]] += weight[u]
+    for u in range(n - 1, -1, -1):
+        if parent[u] >= 0:
+            depth[u] = depth[parent[u]] + 1
+    x = np.zeros(n)
+    n_leaves = 0
+    stack = [(u, False) for u in below[n]]
+    while stack:
+        u, done = stack.pop()
+        if not below[u]:
+            x[u] = n_leaves
+            n_leaves += 1
+        elif done:
+            x[u] = np.mean([x[v] for v in below[u]])
+        else:
+            stack.append((u, True))
+            stack.extend((v, False) for v in sorted(below[u], key=lambda v: weight[v]))
+    return x, -depth
+
+
+def draw_union(union: Any, ax: Any = None, colour: str = COLOURS[0], least: float = 0.0, names: bool = True) -> Any:
+    """Draw one archetype: the area of a node is its probability; rarer than `least` are left out.  Returns the axis."""
+    prob, shown = union.node_prob, np.arange(union.n_nodes)
+    if union.n_nodes > MAX_NODES:
+        shown = np.sort(np.argsort(-prob, kind="stable")[:MAX_NODES])
+    shown = shown[prob[shown] >= least]
+    parent = union.restrict(shown)
+    if ax is None:
+        ax = new_figure().add_subplot()
+    x, y = layout_union(parent)
+    for u in range(len(parent)):
+        if parent[u] >= 0:
+            ax.plot([x[u], x[parent[u]]], [y[u], y[parent[u]]], color=INK, lw=0.4 + 1.2 * prob[shown[u]], zorder=1)
+    ax.scatter(x, y, s=MAX_AREA * prob[shown], color=colour, edgecolor=INK, linewidth=0.5, zorder=2)
+    if names and union.label_count is not None and len(shown) <= 60:
+        words = union.label_names()
+        for u in range(len(parent)):
+            ax.annotate(words[shown[u]], (x[u], y[u]), (3, 3), textcoords="offset points", fontsize=6, color=INK)
+    hidden = union.n_nodes - len(shown)
+    more = f", {hidden} rare nodes not drawn" if hidden else ""
+    ax.set_title(f"{union.n_assigned} trees, {union.n_nodes} nodes{more}", fontsize=9, color=INK)
+    ax.margins(0.08)
+    ax.set_axis_off()
+    return ax
+
+
+def archetypes(model: Any, least: float = 0.0) -> Any:
+    """A figure of the largest archetypes of a fitted `TreeUnionMixture`, one panel each."""
+    n = min(model.n_components_, MAX_DRAWN)
+    columns = min(n, 4)
+    rows = -(-n // columns)
+    figure = new_figure(3.4 * columns, 3.0 * rows)
+    for c in range(n):
+        ax = figure.add_subplot(rows, columns, c + 1)
+        draw_union(model.unions_[c], ax, COLOURS[c % len(COLOURS)], least)
+        ax.set_title(f"class {c}: {ax.get_title()}", fontsize=9, color=INK)
+    if model.n_components_ > n:
+        figure.suptitle(f"the {n} largest of {model.n_components_} classes; area: probability of the node", fontsize=10)
+    else:
+        figure.suptitle("area: probability of the node", fontsize=10)
+    return figure
+
+
+def dendrogram(model: Any, ax: Any = None) -> Any:
+    """Draw which distinct trees were merged in which order; the height is the number of the merge.  Returns the axis.
+
+    Merging stops where it no longer shortens the description, so there are as many trees in the picture as classes
+    were left after merging.
+    """
+    n, merges = len(model.arrays_["sample_weight"]), model.merges_
+    if ax is None:
+        ax = new_figure(9.0, 4.5).add_subplot()
+    x, height = _dendrogram_places(n, merges)
+    for k, (a, b) in enumerate(merges):
+        top = height[n + k]
+        ax.plot([x[a], x[a], x[b], x[b]], [height[a], top, top, height[b]], color=COLOURS[0], lw=0.8)
+    ax.set_xlabel(f"{n} distinct trees")
+    ax.set_ylabel("merge")
+    ax.set_xticks([])
+    for side in ("top", "right", "bottom"):
+        ax.spines[side].set_visible(False)
+    return ax
+
+
+def _dendrogram_places(n: int, merges: Any) -> tuple[Floats, Floats]:
+    """Places of trees and merges: trees in the order of a walk that keeps merges from crossing."""
+    is_part = np.zeros(n + len(merges), bool)
+    is_part[np.asarray(merges).reshape(-1)] = True
+    x = np.zeros(n + len(merges))
+    place = 0
+    stack = [u for u in range(n + len(merges) - 1, -1, -1) if not is_part[u]]
+    while stack:
+        u = stack.pop()
+        if u < n:
+            x[u] = place
+            place += 1
+        else:
+            stack += [int(merges[u - n][1]), int(merges[u - n][0])]
+    height = np.zeros(n + len(merges))
+    for k, (a, b) in enumerate(merges):  # parts come before what they are merged into
+        x[n + k] = (x[a] + x[b]) / 2.0
+        height[n + k] = k + 1.0
+    return x, height
