@@ -64,6 +64,14 @@ class GroupCount(NamedTuple):
     level: float
 
 
+def cut_levels(tree: Floats, numbers: ArrayLike) -> Ints:
+    """Groups of the data when a linkage is cut into so many, [level, datum].
+
+    One number a call: given several, one of which is that of the data, scipy's `cut_tree` answers zeros.
+    """
+    return np.stack([cut_tree(tree, int(k))[:, 0] for k in np.asarray(numbers)]).astype(np.int64)
+
+
 # ---- partitions and their labels ------------------------------------------------------------------------------------
 
 
@@ -260,7 +268,7 @@ def _good_starts(draws: _Comparison, weight: Floats, n_slots: int) -> list[Group
         together = np.zeros((n_data, n_data))
         partitions.add_together(draws.group, weight, np.arange(n_data), together)
         tree = linkage(squareform(np.maximum(1.0 - together, 0.0), checks=False), "average")
-        cuts, _ = _as_groups(cut_tree(tree, np.arange(1, n_slots + 1)).T)
+        cuts, _ = _as_groups(cut_levels(tree, np.arange(1, n_slots + 1)))
         starts.append(cuts[np.argmin([weight @ _against(draws, cut) for cut in cuts])])
     return starts
 

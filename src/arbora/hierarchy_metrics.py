@@ -8,9 +8,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.cluster.hierarchy import linkage
 from sklearn.utils.validation import check_array
 
+from .diagnostics import cut_levels
 from .hierarchy import Hierarchy, HierarchyError
 
 Floats = NDArray[np.float64]
@@ -152,7 +153,7 @@ def linkage_levels(X: ArrayLike, n_groups: ArrayLike, method: str = "ward") -> I
     if len(rows) < 2:
         return np.zeros((len(wanted), len(rows)), np.int64)
     tree = linkage(rows, method)
-    return np.asarray(cut_tree(tree, np.clip(wanted, 1, len(rows))).T, np.int64)
+    return cut_levels(tree, np.clip(wanted, 1, len(rows)))
 
 
 def from_linkage(matrix: ArrayLike, names: Any = None) -> Hierarchy:

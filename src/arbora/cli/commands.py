@@ -535,18 +535,24 @@ def encode(
       arbora encode model.arbora trees.jsonl --output codes.csv
       arbora encode model.arbora trees.jsonl --output codes.npz --encoding score
     """
+    from scipy import sparse
+
     from ..summary import counted, tree_names
     from . import files, reading
 
     with Teller(quiet).listening() as teller:
         fitted, trained = _load_encoder(model, jobs)
         if encoding is not None:
+            if "encoding" not in fitted.get_params():
+                raise usage("--encoding", f"a {type(fitted).__name__} has one encoding only; leave this out")
             fitted.set_params(encoding=encoding.value)
         inputs = reading.find_like_training(trained, paths, format, read, teller)
         files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs.files, model])
         forest = reading.read_trees(inputs, skip_bad, None, quiet)
         with teller.working("encoding"):
-            codes = fitted.set_params(sparse_output=True).transform(forest)
+            if "sparse_output" in fitted.get_params():
+                fitted.set_params(sparse_output=True)
+            codes = sparse.csr_array(fitted.transform(forest))
         files.write_encoding(output, codes, tree_names(forest), fitted.get_feature_names_out().tolist())
         if not as_json:
             shape = f"{counted(codes.shape[0], 'tree')}, {counted(codes.shape[1], 'column')}"
@@ -574,7 +580,7 @@ def demo(
     \b
     Examples:
       arbora demo
-      arbora demo --output /tmp/demo --seed 1
+      arbora demo --output demo-results --seed 1
     """
     from ..datasets import load_demo
     from ..errors import ReadError
@@ -622,6 +628,8 @@ def _load_clusters(path: Path, jobs: int | None) -> Any:
     model = _load(path)
     if hasattr(model, "classes_"):
         raise ModelFileError(f"{path}: this is a classifier; arbora classify gives trees their classes by it")
+    if not (hasattr(model, "vocabulary_") and hasattr(model, "predict_proba")):
+        raise ModelFileError(f"{path}: a {type(model).__name__} gives trees no clusters here; load it from Python")
     return model if _check_jobs(jobs) is None else model.set_params(n_jobs=jobs)
 
 
@@ -631,7 +639,7 @@ def _load_encoder(path: Path, jobs: int | None) -> tuple[Any, Any]:
 
     model = _load(path)
     encoder = getattr(model, "encoder_", model)
-    if "encoding" not in encoder.get_params():
+    if not (hasattr(encoder, "vocabulary_") and hasattr(encoder, "get_feature_names_out")):
         raise ModelFileError(f"{path}: this model holds no mixture that encodes trees; name one that does")
     return (encoder if _check_jobs(jobs) is None else encoder.set_params(n_jobs=jobs)), model
 

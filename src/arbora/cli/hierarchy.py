@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from .commands import Json, Quiet, Seed, app
-from .tell import Teller, command, print_json, printable, stdout_console, usage
+from .tell import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
 
 
 class HierarchyModel(StrEnum):
@@ -105,7 +105,7 @@ def hierarchy(
         with teller.working(f"sampling {CLASSES[model]}"):
             estimator.fit(data.X)
         estimator.names_ = data.names
-        found = _facts(estimator, data, model)
+        found = {**_facts(estimator, data, model), "interrupted": estimator.trace_.interrupted}
         if output is not None:
             files.write_table(output, _columns(estimator, data))
         if newick is not None:
@@ -126,6 +126,8 @@ def hierarchy(
         print_json(found)
     else:
         _show(found)
+    if estimator.trace_.interrupted:
+        raise typer.Exit(INTERRUPTED)
 
 
 def _estimator(

@@ -4,7 +4,7 @@ from typing import NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.cluster.hierarchy import cut_tree, linkage
+from scipy.cluster.hierarchy import linkage
 from scipy.spatial.distance import squareform
 from scipy.special import logsumexp
 from sklearn.cluster import KMeans
@@ -39,7 +39,7 @@ def ward_start(X: Floats, depth: int, branching: int, seed: int) -> Start:
         return Start(np.zeros((len(X), depth), np.int64), np.zeros(len(X), np.int64))
     n_leaves = min(max(len(rows) // 2, 2), N_START_LEAVES)
     wanted = [max(2, round(n_leaves ** ((level + 1) / depth))) for level in range(depth)]
-    path = crowded(cut_tree(linkage(rows, "ward"), wanted)[home], branching)
+    path = crowded(diagnostics.cut_levels(linkage(rows, "ward"), wanted).T[home], branching)
     _, component = np.unique(path, axis=0, return_inverse=True)
     return Start(path, component.reshape(-1).astype(np.int64))
 
@@ -78,7 +78,7 @@ def consensus(draws: NDArray[np.int32]) -> Ints:
     np.fill_diagonal(apart, 0.0)
     tree = linkage(squareform(apart, checks=False), "average")
     n_nodes = [int(np.median(diagnostics.canonical(draws[:, level]).max(axis=1))) + 1 for level in range(n_levels)]
-    return np.asarray(cut_tree(tree, np.maximum.accumulate(n_nodes)).T, np.int64)
+    return diagnostics.cut_levels(tree, np.maximum.accumulate(n_nodes))
 
 
 def least_expected_vi(draws: NDArray[np.int32]) -> Ints:

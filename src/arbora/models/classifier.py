@@ -103,7 +103,7 @@ class TreeClassifier(ForestClassifier):
         takes_weight = weight is not None and has_fit_parameter(encoder, "sample_weight")
         with _patience(NotConvergedWarning, self.encoder is None):
             self.encoder_ = encoder.fit(forest, sample_weight=weight) if takes_weight else encoder.fit(forest)
-        self.vocabulary_ = self.encoder_.vocabulary_
+        self.vocabulary_ = getattr(self.encoder_, "vocabulary_", forest.vocabulary)
         self.columns_ = np.zeros(0, np.int64)
         codes = self._codes(forest)
         self.columns_ = np.flatnonzero(np.bincount(codes.indices, minlength=codes.shape[1]))

@@ -23,12 +23,14 @@ from .exact_gibbs import ExactGibbs
 from .mixture import SHARD_BYTES, HiddenTreeMixture
 from .saved import plain
 from .starts import hellinger_features
+from .vectors import central_draw, spread_out
 
 Floats = NDArray[np.float64]
 
 #: Label of a tree that belongs to none of the groups found.
 NEW_GROUP = -1
 PARAMS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
+MAX_COMPARED = 100  # draws among which the central one is looked for
 N_PRIOR_DRAWS = 256  # to estimate how probable a tree is under a component nobody has seen
 
 
@@ -55,7 +57,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     checkpoint : a folder in which chains are saved as they run, and from which a broken run goes on.
 
     The fitted model is one draw (`labels_`; `weight_`, `emission_prob_` and so on as in `HiddenTreeMixture`): the last
-    of the best chain for "em", the most probable for "gibbs".  `trace_` holds all of them; `point_estimate`,
+    of the best chain for "em", the one closest to all others for "gibbs".  `trace_` holds them all; `point_estimate`,
     `co_clustering`, `n_components_posterior` and `chain_report` read it, `history_` is its log joint by sweep.  A saved
     model holds the draw, not the trace, which has a `save` of its own.
     """
@@ -156,6 +158,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         )
         kind = StochasticEM if self.update == "em" else ExactGibbs
         burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
+        whole = isinstance(self.random_state, (int, np.integer))
+        seed = int(self.random_state) if whole else resolve_seed(self.random_state)
         with template._batch(forest, spec) as batch:
             sampler = kind(batch, setting, hellinger_features(forest, spec.n_slots), self.n_start)
             trace = run_chains(
@@ -163,8 +167,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
                 n_chains=self.n_chains,
                 n_sweeps=self.n_iter,
                 burn_in=burn_in,
-                thin=self.thin,
-                seed=self.random_state if isinstance(self.random_state, int) else resolve_seed(self.random_state),
+                thin=min(self.thin, self.n_iter - burn_in),
+                seed=seed,
                 n_jobs=self.n_jobs,
                 checkpoint=self.checkpoint,
                 fingerprint=self._fingerprint(forest),
@@ -204,10 +208,15 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
             raise SettingError(f"update={self.update!r}; wanted 'em' or 'gibbs'")
         burn_in = 0 if self.burn_in is None else self.burn_in
         check_number("burn_in", burn_in, 0, self.n_iter - 1)
+        if isinstance(self.n_split_merge, bool) or not isinstance(self.n_split_merge, (int, np.integer)):
+            raise SettingError(f"n_split_merge={self.n_split_merge!r}; wanted a whole number, 0 or more")
         check_number("n_split_merge", self.n_split_merge, 0, 10**6)
         for name in ("concentration_prior", "hyperprior"):
-            if getattr(self, name) is not None:
-                shape, rate = getattr(self, name)
+            value = getattr(self, name)
+            if value is not None:
+                if not isinstance(value, (tuple, list)) or len(value) != 2:
+                    raise SettingError(f"{name}={value!r}; wanted None or two numbers, shape and rate")
+                shape, rate = value
                 check_number(f"shape of {name}", shape, 1e-9, 1e9)
                 check_number(f"rate of {name}", rate, 1e-9, 1e9)
         if self.hyperprior is not None and self.update != "gibbs":
@@ -222,7 +231,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         return f"{', '.join(told)}; trees {fingerprint(forest)[:16]}"
 
     def _keep(self, trace: Trace, forest: Forest, spec: tm.Spec) -> None:
-        """Take the model from one draw: the last of the best chain for "em", the most probable for "gibbs"."""
+        """Take the model from one draw: the last of the best chain for "em", the central one for "gibbs"."""
         chain, draw = self._chosen_draw(trace)
         arrays = {name: values[draw] for name, values in trace.draws[chain].items()}
         label, count = arrays["label"], np.bincount(arrays["label"])
@@ -267,9 +276,12 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         if self.update == "em":
             last = [joint[chain, length - 1] for chain, length in enumerate(trace.n_sweeps)]
             return int(np.argmax(last)), -1
-        kept = joint[:, trace.draw_sweep]
-        chain, draw = np.unravel_index(np.argmax(kept), kept.shape)
-        return int(chain), int(draw)
+        # Densities of different numbers of parameters do not compare, so the most probable draw means nothing.
+        labels = trace.stack("label")
+        flat = labels.reshape(-1, labels.shape[-1])
+        some = spread_out(len(flat), MAX_COMPARED)
+        chosen = some[central_draw(flat[some][:, None], "vi")]
+        return divmod(int(chosen), labels.shape[1])
 
     # ---- the posterior of the partition -------------------------------------------------------------------------
 
