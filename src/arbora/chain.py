@@ -105,8 +105,8 @@ def run_chains(
             records = _run_here(sampler, plan, n_chains, interrupts, board)
     trace = Trace.of(records, n_sweeps, schedule, plan.seed)
     if trace.interrupted:
-        if trace.n_draws == 0:
-            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
+        if not any(trace.n_sweeps):
+            raise KeyboardInterrupt  # there is nothing to return
         log.warning("interrupted: keeping %s of %d sweeps", ", ".join(map(str, trace.n_sweeps)), n_sweeps)
     return trace
 

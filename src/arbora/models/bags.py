@@ -19,6 +19,9 @@ from .batch import Batch
 
 Floats = NDArray[np.float64]
 
+# Counts are 32 bits wide; so many rejections happen only where a switch has all but no chance to hit a child.
+MOST_REJECTED = 2**30
+
 
 def layout_of(spec: tm.Spec) -> Layout:
     """Where every kind of count lies."""
@@ -129,7 +132,7 @@ class BagDrawer:
             if mass < 1.0 and not present.all():
                 trees = nodes.indices[nodes.indptr[p] : nodes.indptr[p + 1]]
                 n_nodes = np.rint(nodes.data[nodes.indptr[p] : nodes.indptr[p + 1]])
-                n_rejected = rng.negative_binomial(n_nodes, mass)
+                n_rejected = np.minimum(rng.negative_binomial(n_nodes, mass), MOST_REJECTED)
                 share = switch[~present] / switch[~present].sum()
                 total[np.ix_(trees, np.flatnonzero(~present))] += rng.multinomial(n_rejected, share)
         rejected = sparse.csr_array(total)

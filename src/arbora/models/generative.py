@@ -15,6 +15,7 @@ from .batch import log_sum
 from .checks import check_weight
 from .hidden_tree import HiddenTree
 from .labelled import ForestClassifier, split_off, surprise_of
+from .mixture import HiddenTreeMixture
 
 Floats = NDArray[np.float64]
 
@@ -100,7 +101,7 @@ class GenerativeTreeClassifier(ForestClassifier):
     ) -> list[Any]:
         """One model a class, over the labels and slots of all of them."""
         prototype = HiddenTree(4, tol=0.01) if self.model is None else self.model
-        if not hasattr(prototype, "score_samples"):
+        if not isinstance(prototype, HiddenTreeMixture):  # a HiddenTree is one
             raise SettingError(f"model={self.model!r}; wanted a HiddenTree, a HiddenTreeMixture, or None")
         n_slots = max(1, forest.n_slots) if prototype.n_slots is None else prototype.n_slots
         models = []

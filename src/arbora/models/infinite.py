@@ -174,6 +174,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
                 fingerprint=self._fingerprint(forest),
                 progress=bool(self.verbose),
             )
+        if trace.n_draws == 0:
+            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
         self._keep(trace, forest, spec)
         self._record_provenance(forest)
         if self.update == "gibbs" and trace.n_chains > 1 and trace.n_draws > 3:

@@ -136,6 +136,8 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
             fingerprint=self._fingerprint(),
             progress=True if self.verbose else None,
         )
+        if trace.n_draws == 0:
+            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
         self.trace_ = trace
         if warn:
             self._warn_of_chains()
