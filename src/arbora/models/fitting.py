@@ -1,6 +1,7 @@
 """Fitting a mixture of hidden trees: where EM starts, one run of it, and stepwise EM."""
 
 import logging
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -38,14 +39,17 @@ def random_start(
 
 def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
     """Share of the nodes in each slot, a chunk of trees at a time, because the columns may be most of the memory."""
-    hits, total = np.zeros(n_slots), 0.0
-    for lo in range(0, forest.n_trees, RATE_CHUNK):
-        hi = min(lo + RATE_CHUNK, forest.n_trees)
-        slot = forest.slot[forest.tree_start[lo] : forest.tree_start[hi]]
-        by_node = np.ones(len(slot)) if weight is None else np.repeat(weight[lo:hi], forest.sizes[lo:hi])
-        child = slot >= 0
-        hits += np.bincount(np.minimum(slot[child], n_slots - 1), by_node[child], minlength=n_slots)
-        total += by_node.sum()
+    hits, total, done = np.zeros(n_slots), 0.0, 0
+    for part in forest.parts():
+        for lo in range(0, part.n_trees, RATE_CHUNK):
+            hi = min(lo + RATE_CHUNK, part.n_trees)
+            slot = part.slot[part.tree_start[lo] : part.tree_start[hi]]
+            mine = None if weight is None else weight[done + lo : done + hi]
+            by_node = np.ones(len(slot)) if mine is None else np.repeat(mine, part.sizes[lo:hi])
+            child = slot >= 0
+            hits += np.bincount(np.minimum(slot[child], n_slots - 1), by_node[child], minlength=n_slots)
+            total += by_node.sum()
+        done += part.n_trees
     # Slots pooled into one may hold more children than there are nodes.
     return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
 
@@ -68,9 +72,10 @@ def clustered_start(
     label = cluster_start(some, spec.n_slots, n, rng, w)
     params = drawn
     with Batch(spec, list(iter_shards(some.arrays, spec.n_slots)), w, 1) as few:
-        fixed = few.sum_labels(label, n)
+        resp = np.zeros((len(label), n))
+        resp[np.arange(len(label)), label] = w
         for _ in range(START_STEPS):
-            counts, _ = few.expected_counts(params, fixed)
+            counts, _ = few.expected_counts(params, resp)
             params = m_step(spec, counts, params, priors)
     # A component without a cluster keeps its random parameters and the weight of one tree: none at all is for ever.
     empty = counts.weight <= 0
@@ -79,27 +84,36 @@ def clustered_start(
 
 
 def run(
-    batch: Batch, start: MixtureParams, priors: tm.Priors, max_iter: int, tol: float, verbose: bool
+    batch: Batch,
+    start: EMResult[MixtureParams],
+    priors: tm.Priors,
+    max_iter: int,
+    tol: float,
+    verbose: bool,
+    keep: Callable[[EMResult[MixtureParams]], None] | None = None,
 ) -> EMResult[MixtureParams]:
-    """One run of EM; `tol` is in nats a tree."""
+    """One run of EM, or the rest of one; `tol` is in nats a tree, and `keep` sees every iteration."""
     spec = batch.spec
 
     def e_step(params: MixtureParams) -> tuple[MixtureCounts, float]:
         counts, log_likelihood = batch.expected_counts(params)
         return counts, log_likelihood + float(tm.log_prior(params.tree, priors).sum())
 
-    def report(iteration: int, objective: float) -> None:
-        log.info("iteration %d: objective %.6f", iteration, objective)
-        bar.advance(f"EM, objective {objective:.2f}")
+    def report(now: EMResult[MixtureParams]) -> None:
+        log.info("iteration %d: objective %.6f", len(now.history), now.history[-1])
+        bar.advance(f"EM, objective {now.history[-1]:.2f}")
+        if keep is not None:
+            keep(now)
 
     with Progress("EM", max_iter, verbose) as bar:
         return run_em(
-            start,
+            start.params,
             e_step,
             lambda counts, params: m_step(spec, counts, params, priors),
             lambda params: objective_of(batch, params, priors),
             max_iter=max_iter,
             tol=tol * batch.total_weight,
+            history=start.history,
             report=report,
         )
 

@@ -75,6 +75,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         "n_iter_",
         "provenance_",
     )
+    _streams: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -386,9 +387,9 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         """Mean log predictive probability a tree."""
         return float(self.score_samples(self._check_forest(X)).mean())
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, dtype: Any = np.float64) -> Any:
         """Encode trees as `HiddenTreeMixture.transform` does, by the groups of the fitted draw."""
-        return self._encoder().transform(X)
+        return self._encoder().transform(X, dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of `transform`."""
