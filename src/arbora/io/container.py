@@ -24,7 +24,7 @@ from ..errors import ModelFileError
 
 CONTAINER_VERSION = 1
 MAX_BYTES = 16 * 2**30  # what all arrays of a file may take together, unless the reader is told otherwise
-MAX_HEADER_BYTES = 256 * 2**20
+MAX_HEADER_BYTES = 64 * 2**20
 _KINDS = "biufcU"  # dtypes that may be stored: plain numbers, and text of a fixed width
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal content gives equal bytes
 

@@ -91,7 +91,8 @@ def pack_text(name: str, texts: Sequence[str]) -> Arrays:
 
 def unpack_text(name: str, arrays: Arrays) -> list[str]:
     data, offsets = arrays[f"{name}.text"].tobytes(), arrays[f"{name}.offsets"]
-    fits = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and offsets[-1] == len(data)
+    fits = offsets.ndim == 1 and offsets.dtype.kind in "iu" and len(offsets)
+    fits = fits and offsets[0] == 0 and offsets[-1] == len(data)
     if not fits or (np.diff(offsets) < 0).any():
         raise ForestError(f"the offsets of {name!r} do not fit its text")
     ends = offsets.tolist()

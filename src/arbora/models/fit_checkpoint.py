@@ -40,7 +40,7 @@ class FitCheckpoint:
         self.path, self.settings = path, {name: plain(value) for name, value in settings.items()}
         self.written_at = time.monotonic()
 
-    def read(self, rng: np.random.Generator) -> Progress:
+    def read(self, rng: np.random.Generator, shapes: tm.Params) -> Progress:
         """What an earlier run left, if there was one; then the generator goes on as it would have there."""
         if self.path is None or not os.path.exists(self.path):
             return Progress()
@@ -49,10 +49,15 @@ class FitCheckpoint:
             raise ModelFileError(f"{self.path}: checkpoint version {version}, wanted {VERSION}; resume it with its own")
         try:
             self._compare(header["settings"])
-            best, current = (_unpack(header[name], take(arrays, name)) for name in ("best", "current"))
+            best, current = (_unpack(header[name], take(arrays, name), shapes) for name in ("best", "current"))
+            n_done = header["n_done"]
+            if type(n_done) is not int or n_done < 0 or (best is None) != (n_done == 0):
+                raise ValueError("its numbers of starts make no sense")
             rng.bit_generator.state = header["generator"]["bits"]
-            return Progress(int(header["n_done"]), best, current)
-        except (KeyError, TypeError, AttributeError) as error:
+            return Progress(n_done, best, current)
+        except SettingError:
+            raise
+        except (KeyError, TypeError, AttributeError, ValueError, OverflowError) as error:
             raise ModelFileError(f"{self.path}: not the checkpoint of a fit ({error}); give another file") from None
 
     def _compare(self, before: Mapping[str, Any]) -> None:
@@ -78,9 +83,16 @@ class FitCheckpoint:
         self.written_at = time.monotonic()
 
 
-def _unpack(told: Any, arrays: Mapping[str, Any]) -> Result | None:
+def _unpack(told: Any, arrays: Mapping[str, Any], shapes: tm.Params) -> Result | None:
     if told is None:
         return None
+    for name, shape in zip(tm.Params._fields, shapes, strict=True):
+        values = arrays[name]
+        if values.shape != shape or values.dtype != np.float64 or not ((values >= 0) & (values <= 1 + 1e-9)).all():
+            raise ValueError(f"{name} is not what it should be")
+    weight = arrays["weight"]
+    if weight.shape != shapes.switch[-1:] or not np.isclose(weight.sum(), 1.0) or not (weight >= 0).all():
+        raise ValueError("the weights of the components are not what they should be")
     params = MixtureParams(arrays["weight"], tm.Params(*(arrays[name] for name in tm.Params._fields)))
     history, converged, interrupted = told
     return EMResult(params, [float(value) for value in history], bool(converged), bool(interrupted))

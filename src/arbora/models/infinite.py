@@ -270,6 +270,23 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         super()._restore(header, arrays)
         self.spec_ = tm.Spec(*self.spec_)
         self.mixture_ = self._as_mixture()
+        mixture = self.mixture_
+        sizes = (mixture.n_slots_, len(self.vocabulary_), mixture.n_states)
+        if (
+            self.spec_ != tm.Spec(*sizes, mixture.absent, mixture.structure, self.spec_.pooled)
+            or type(self.spec_.pooled) is not bool
+        ):
+            raise ValueError(f"the sizes of the model make no sense: {self.spec_}")
+        self._check_settings()
+        self._template()._check_params()
+        check_number("concentration_", self.concentration_, 1e-9, 1e9)
+        if len(self.priors_) != len(tm.Priors._fields):
+            raise ValueError("there is not one prior for each kind of parameter")
+        for prior in self.priors_:
+            check_number("priors_", prior, 1e-9, 1e9)
+        count = np.asarray(self.group_size_)
+        if count.ndim != 1 or count.dtype.kind not in "iu" or (count < 1).any():
+            raise ValueError("the sizes of the groups are not positive whole numbers")
         if len(self.group_size_) != len(self.weight_) or self.n_components_ != len(self.group_size_):
             raise ValueError("the numbers of groups contradict each other")
         return self

@@ -174,7 +174,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     ) -> EMResult[MixtureParams]:
         """The best of some runs of EM, or of those that a checkpoint still leaves to do."""
         saved = FitCheckpoint(self.checkpoint, self._fit_settings(forest, batch.sample_weight))
-        n_done, best, now = saved.read(rng)
+        n_done, best, now = saved.read(rng, tm.param_shapes(batch.spec, self.n_components))
         for number in range(n_done, 1 if warm else self.n_init):
             if now is None:
                 first = (
@@ -352,6 +352,9 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
         self.spec_ = tm.Spec(*self.spec_)
+        for name in ("weight_", *PROBABILITIES):
+            if getattr(self, name).dtype != np.float64:
+                raise ValueError(f"{name} is of {getattr(self, name).dtype}; wanted float64")
         given = {name: np.asarray(self._by_component(name)) for name in PROBABILITIES}
         self._check_shapes({"weight_": np.asarray(self.weight_), **given})
         return self
