@@ -135,6 +135,28 @@ def test_classes_by_folder(tmp_path: Path) -> None:
     assert reading["format"] == "xml"
 
 
+@pytest.mark.parametrize("readout", ["generative", "logistic", "mlp"])
+def test_small_classes_are_no_dead_end(readout: str, tmp_path: Path) -> None:
+    trees, model = tmp_path / "trees.jsonl", tmp_path / "m.arbora"
+    few = [("a", ["b"] * (x % 3 + 1)) for x in range(9)]
+    for n in (1, 2):
+        write_jsonl(arbora.Forest.from_nested([*few, *[("c", ["d"])] * n], target=["x"] * 9 + ["y"] * n), trees)
+        options = ["--readout", readout, "--states", "2", "--max-iter", "3", "--components", "1", "--save", str(model)]
+        done = CliRunner().invoke(app, ["train-classifier", str(trees), *options])
+        assert done.exit_code == 0, done.stderr
+        assert ("the class y has 1 tree, so no tree is held out" in done.stderr) == (n == 1)
+        assert ("the class y has 2 trees, so 2 parts are held out in turn" in done.stderr) == (n == 2)
+        assert done.stderr.count("novel trees cannot be told; have 3 or more of each") == (readout == "generative")
+        rows = json.loads(run("classify", model, trees, "--json"))
+        assert len(rows) == 9 + n
+        assert {row["class"] for row in rows[:9]} == {"x"}
+        assert ("novel" in rows[0]) == (readout != "generative")
+    if readout == "generative":
+        assert "cannot tell novel trees" in fails("classify", model, trees, "--novelty", 0.1, code=2)
+        text = fails("train-classifier", trees, "--readout", "generative", "--folds", 0, "--calibrate")
+        assert "holds out trees of every class in turn, and a class has 2 trees" in text
+
+
 def test_bad_input(corpus: Path, classifier: Path, tmp_path: Path) -> None:
     write_jsonl(arbora.Forest.from_nested(["a", ("a", ["b"])] * 4), tmp_path / "bare.jsonl")
     assert "--classes folder" in fails("train-classifier", tmp_path / "bare.jsonl")
