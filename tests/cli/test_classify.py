@@ -115,6 +115,7 @@ def test_novel_trees_and_unknown_classes_are_told(classifier: Path, tmp_path: Pa
     assert [row["novel"] for row in rows] == ["true", "true"]
     assert rows[0]["nodes_with_unseen_label"] == "4"
     assert "2 trees unlike those of the training" in done.stderr
+    assert done.stderr.count("labels never seen in training") == 1
     assert "known classes that the classifier has never seen: zoo" in done.stderr
     lax = json.loads(run("classify", classifier, tmp_path / "new.jsonl", "--json", "--novelty", 0))
     strict = json.loads(run("classify", classifier, tmp_path / "new.jsonl", "--json", "--novelty", 1))

@@ -240,6 +240,15 @@ def test_unseen_labels_are_a_surprise(halves):
     assert unseen > known
 
 
+def test_unseen_labels_are_told_once(halves, caplog):
+    model = quick().fit(halves[0])
+    caplog.clear()
+    model.predict_proba([("zebra", ["lion"])])
+    assert [record.getMessage() for record in caplog.records] == [
+        "2 of 2 nodes have labels never seen in training; summed out"
+    ]
+
+
 def test_without_novelty_nothing_is_flagged(halves):
     train, test = halves
     with pytest.raises(ForestError, match="no training tree was held out to compare with; set novelty"):

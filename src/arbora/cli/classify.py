@@ -346,14 +346,16 @@ def classified(model: Any, forest: Any) -> dict[str, list[Any]]:
     from ..summary import tree_names
     from .files import encodable
 
+    forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest)
     best = probability.argmax(axis=1)
-    unseen = forest.with_vocabulary(model.vocabulary_).label == UNSEEN
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "class": [str(name) for name in model.classes_[best].tolist()],
         "probability": probability[np.arange(len(best)), best].tolist(),
-        "nodes_with_unseen_label": np.add.reduceat(unseen.astype(np.int64), forest.tree_start[:-1]).tolist(),
+        "nodes_with_unseen_label": np.add.reduceat(
+            (forest.label == UNSEEN).astype(np.int64), forest.tree_start[:-1]
+        ).tolist(),
     }
     if len(model.surprise_quantiles_) and model.novelty is not None:
         columns |= {"novel": model.is_novel(forest).tolist(), "surprise": model.surprise(forest).tolist()}
