@@ -4,6 +4,7 @@ import logging
 import time
 import warnings
 from collections import Counter
+from collections.abc import Callable
 from functools import partial
 from typing import Any, NamedTuple
 
@@ -89,6 +90,7 @@ class Way(NamedTuple):
 
 NETWORK = Way("sums, network", "sum", "mlp")  # the paper's
 LOGISTIC = Way("scores, logistic", "score", "logistic")
+WAYS = (NETWORK, LOGISTIC)
 
 
 def table2(quick: bool = False) -> Table:
@@ -97,20 +99,16 @@ def table2(quick: bool = False) -> Table:
     table = Table("Paper 001, Table 2: the mixture as clusterer and as encoder", [*told, LOGISTIC.name, "runs"])
     runs = Runs("001-table2-quick" if quick else "001-table2")
     corpora = _corpora(quick)
-    settings = {corpus.name: list(PAPER[corpus.name])[: 2 if quick else None] for corpus in corpora}
-    kept: dict[tuple[str, Way], Kept] = {
-        (name, way): {setting: [] for setting in some} for name, some in settings.items() for way in (NETWORK, LOGISTIC)
-    }
-    baselines: dict[str, dict[str, dict[str, Any]]] = {corpus.name: {} for corpus in corpora}
     try:
-        _run_all(runs, corpora, kept, baselines, quick)
+        _run_all(runs, corpora, quick)
     except KeyboardInterrupt:
         table.remarks.append("Interrupted: the table holds what was done; the same command goes on.")
-    for name, some in settings.items():
-        for setting in some:
-            cells = kept[name, NETWORK][setting], kept[name, LOGISTIC][setting]
-            table.rows += [_row(name, setting, *cells)] if any(cells) else []
-        table.remarks += _chosen(name, kept[name, NETWORK])
+    kept = {(corpus.name, way): _kept(runs, corpus.name, way, quick) for corpus in corpora for way in WAYS}
+    for corpus in corpora:
+        network, logistic = (kept[corpus.name, way] for way in WAYS)
+        table.rows += [_row(corpus.name, s, network[s], logistic[s]) for s in network if network[s] or logistic[s]]
+        table.remarks += _chosen(corpus.name, network)
+    baselines = {corpus.name: _kept_baselines(runs, corpus.name) for corpus in corpora}
     table.more.append(_baseline_table(baselines))
     everything = [found for parts in kept.values() for results in parts.values() for found in results]
     everything += [found for parts in baselines.values() for found in parts.values()]
@@ -118,16 +116,44 @@ def table2(quick: bool = False) -> Table:
     return table
 
 
-def _run_all(runs: Runs, corpora: list[Corpus], kept: dict[tuple[str, Way], Kept], baselines: Any, quick: bool) -> None:
-    """The paper's way run by run, so that what is there early covers every setting; then baselines; then our way."""
+def _run_all(runs: Runs, corpora: list[Corpus], quick: bool) -> None:
+    """For each collection the paper's way and the baselines, then our way; run by run, to cover every setting early."""
     sizes = (20, 60) if quick else HIDDEN_UNITS
-    for way in (NETWORK, LOGISTIC):
-        for seed in range(1 if quick else N_RUNS):
-            for corpus in corpora:
-                _one_run(runs, corpus, way, seed, kept[corpus.name, way], sizes)
-        if way is NETWORK:
-            for corpus in corpora:
-                _baselines(runs, corpus, sizes, baselines[corpus.name])
+    for way in WAYS:
+        for corpus in corpora:
+            for seed in range(1 if quick else N_RUNS):
+                for setting in _settings(corpus.name, quick):
+                    key = _key(corpus.name, way, setting, seed)
+                    runs.get(key, partial(_run, corpus, way, setting, seed, sizes))
+                    log.info("%s, %s: %s states, %s components, run %d done", corpus.name, way.name, *setting, seed)
+            for name, compute in BASELINES.items() if way is NETWORK else ():
+                runs.get(_baseline_key(corpus.name, name), partial(_timed, partial(compute, corpus, sizes)))
+                log.info("%s: %s done", corpus.name, name)
+
+
+def _settings(name: str, quick: bool) -> list[tuple[int, int]]:
+    return list(PAPER[name])[: 2 if quick else None]
+
+
+def _key(name: str, way: Way, setting: tuple[int, int], seed: int) -> dict[str, Any]:
+    """What a run is kept under."""
+    where = {"data": name, "states": setting[0], "components": setting[1], "seed": seed}
+    return where | {"way": way.name, "version": VERSION}
+
+
+def _baseline_key(name: str, baseline: str) -> dict[str, Any]:
+    return {"data": name, "baseline": baseline, "version": VERSION}
+
+
+def _kept(runs: Runs, name: str, way: Way, quick: bool) -> Kept:
+    """The runs of every setting that are there."""
+    keys = {s: [_key(name, way, s, seed) for seed in range(N_RUNS)] for s in _settings(name, quick)}
+    return {s: [found for key in some if (found := runs.kept(key)) is not None] for s, some in keys.items()}
+
+
+def _kept_baselines(runs: Runs, name: str) -> dict[str, dict[str, Any]]:
+    found = {baseline: runs.kept(_baseline_key(name, baseline)) for baseline in BASELINES}
+    return {baseline: result for baseline, result in found.items() if result is not None}
 
 
 def _explain(everything: list[dict[str, Any]]) -> list[str]:
@@ -159,14 +185,6 @@ def _corpora(quick: bool) -> list[Corpus]:
             train, test = (f.take(np.sort(rng.permutation(f.n_trees)[:600])) for f in (train, test))
         corpora.append(Corpus(name, train, test, slot_label_counts(test)))
     return corpora
-
-
-def _one_run(runs: Runs, corpus: Corpus, way: Way, seed: int, kept: Kept, sizes: tuple[int, ...]) -> None:
-    """Add run `seed` of every setting."""
-    for setting, results in kept.items():
-        key = {"data": corpus.name, "states": setting[0], "components": setting[1], "seed": seed, "version": VERSION}
-        results.append(runs.get(key | {"way": way.name}, partial(_run, corpus, way, setting, seed, sizes)))
-        log.info("%s, %s: %s states, %s components, run %d done", corpus.name, way.name, *setting, seed)
 
 
 def _run(corpus: Corpus, way: Way, setting: tuple[int, int], seed: int, sizes: tuple[int, ...]) -> dict[str, Any]:
@@ -253,25 +271,6 @@ def _chosen(name: str, kept: Kept) -> list[str]:
 # ---- baselines ------------------------------------------------------------------------------------------------------
 
 
-def _baselines(runs: Runs, corpus: Corpus, sizes: tuple[int, ...], found: dict[str, dict[str, Any]]) -> None:
-    """Add the errors of what a mixture of hidden trees should be compared with."""
-    ways = {
-        "(slot, label) counts, network": lambda: _counts(corpus, "mlp", sizes),
-        "(slot, label) counts, logistic": lambda: _counts(corpus, "logistic", sizes),
-        "nearest neighbour by the Ruzicka distance": lambda: _nearest(corpus),
-        "Weisfeiler-Lehman subtree kernel, linear support vector machine": lambda: _kernel(corpus, [WLFeatures(3)]),
-        "ordered decomposition DAGs (ODD-ST), linear support vector machine": lambda: _kernel(
-            corpus, [ODDFeatures(3, decay) for decay in DECAYS]
-        ),
-        "a hidden tree of 4 states for each class, Bayes' rule": lambda: _generative(corpus, HiddenTree(4)),
-        "a mixture of 4 such trees for each class": lambda: _generative(corpus, HiddenTreeMixture(4, 4)),
-    }
-    for name, compute in ways.items():
-        key = {"data": corpus.name, "baseline": name, "version": VERSION}
-        found[name] = runs.get(key, partial(_timed, compute))
-        log.info("%s: %s done", corpus.name, name)
-
-
 def _baseline_table(baselines: dict[str, dict[str, dict[str, Any]]]) -> Table:
     """Errors of the baselines, a column a collection, with the CPU time each took."""
     table = Table("Baselines on the same split", ["error % (CPU time)", *baselines])
@@ -287,13 +286,13 @@ def _timed(compute: Any) -> dict[str, Any]:
     return {"error": error, "seconds": time.process_time() - start}
 
 
-def _counts(corpus: Corpus, kind: str, sizes: tuple[int, ...]) -> float:
+def _counts(kind: str, corpus: Corpus, sizes: tuple[int, ...]) -> float:
     counts = SlotLabelCounts().fit(corpus.train)
     train, test = (_rows(forest, counts.transform) for forest in (corpus.train, corpus.test))
     return float(_read_out(kind, train, test, sizes, 0)["error"])
 
 
-def _nearest(corpus: Corpus) -> float:
+def _nearest(corpus: Corpus, _: Any) -> float:
     target = np.asarray(corpus.train.target)
     found = []
     for first in range(0, corpus.test.n_trees, 1000):
@@ -302,7 +301,7 @@ def _nearest(corpus: Corpus) -> float:
     return _error(np.concatenate(found), corpus.test.target)
 
 
-def _kernel(corpus: Corpus, kernels: list[WLFeatures] | list[ODDFeatures]) -> float:
+def _kernel(kernels: list[WLFeatures] | list[ODDFeatures], corpus: Corpus, _: Any) -> float:
     """The kernel and the cost of a mistake are chosen by 3-fold cross-validation on the training trees."""
     found = []
     for features in kernels:
@@ -315,9 +314,23 @@ def _kernel(corpus: Corpus, kernels: list[WLFeatures] | list[ODDFeatures]) -> fl
     return max(found)[1]
 
 
-def _generative(corpus: Corpus, model: Any) -> float:
+def _generative(model: Any, corpus: Corpus, _: Any) -> float:
     model.set_params(max_iter=N_ITER, tol=0.0)
     return _error(
         GenerativeTreeClassifier(model, novelty=None, random_state=0).fit(corpus.train).predict(corpus.test),
         corpus.test.target,
     )
+
+
+# Name -> function(corpus, hidden units to choose from) that gives the error on the test trees.
+BASELINES: dict[str, Callable[[Corpus, tuple[int, ...]], float]] = {
+    "(slot, label) counts, network": partial(_counts, "mlp"),
+    "(slot, label) counts, logistic": partial(_counts, "logistic"),
+    "nearest neighbour by the Ruzicka distance": _nearest,
+    "Weisfeiler-Lehman subtree kernel, linear support vector machine": partial(_kernel, [WLFeatures(3)]),
+    "ordered decomposition DAGs (ODD-ST), linear support vector machine": partial(
+        _kernel, [ODDFeatures(3, decay) for decay in DECAYS]
+    ),
+    "a hidden tree of 4 states for each class, Bayes' rule": partial(_generative, HiddenTree(4)),
+    "a mixture of 4 such trees for each class": partial(_generative, HiddenTreeMixture(4, 4)),
+}
