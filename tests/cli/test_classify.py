@@ -201,6 +201,12 @@ def test_encode_follows_the_model_and_its_option(corpus: Path, classifier: Path,
     )
 
 
+def test_classes_that_are_numbers_come_in_their_order() -> None:
+    facts = class_facts(["10", "2", "x"], ["2", "10", "1"])
+    assert facts["confusion"]["classes"] == ["1", "2", "10", "x"]
+    assert facts["confusion"]["table"] == [[0, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
+
+
 def test_class_facts_by_hand() -> None:
     facts = class_facts(["a", "a", "b", "c"], ["a", "b", "b", "b"])
     assert facts["error"] == 0.5
