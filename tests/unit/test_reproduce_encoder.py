@@ -33,6 +33,7 @@ def test_an_interrupted_table_shows_what_is_kept_and_goes_on(monkeypatch):
     monkeypatch.setattr(encoder, "_run", interrupted)
     first = encoder.table2(quick=True)
     assert "Interrupted" in first.remarks[0]
+    assert not first.finished
     assert [row[:3] for row in first.rows] == [[NAME, "2", "6"], [NAME, "2", "11"]]
     assert [row[7:] for row in first.rows] == [["1", "-", "0"]] * 2
     monkeypatch.setattr(encoder, "_run", lambda corpus, way, *rest: run(corpus, way, *rest) | {"error": 12.5})
@@ -40,6 +41,8 @@ def test_an_interrupted_table_shows_what_is_kept_and_goes_on(monkeypatch):
     assert [row[:8] for row in second.rows] == [row[:8] for row in first.rows]  # kept, not run again
     assert [row[8:] for row in second.rows] == [["12.50", "1"]] * 2
     assert [row[0] for row in second.more[0].rows] == list(encoder.BASELINES)
+    assert second.finished
+    assert second.verdict.endswith("of 2")
     assert not any("Interrupted" in remark for remark in second.remarks)
     assert any("Hidden units chosen: " in remark for remark in second.remarks)
 

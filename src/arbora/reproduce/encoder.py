@@ -102,12 +102,14 @@ def table2(quick: bool = False) -> Table:
     try:
         _run_all(runs, corpora, quick)
     except KeyboardInterrupt:
+        table.finished = False
         table.remarks.append("Interrupted: the table holds what was done; the same command goes on.")
     kept = {(corpus.name, way): _kept(runs, corpus.name, way, quick) for corpus in corpora for way in WAYS}
     for corpus in corpora:
         network, logistic = (kept[corpus.name, way] for way in WAYS)
         table.rows += [_row(corpus.name, s, network[s], logistic[s]) for s in network if network[s] or logistic[s]]
         table.remarks += _chosen(corpus.name, network)
+    table.verdict = _verdict([(PAPER[c.name][s], found) for c in corpora for s, found in kept[c.name, NETWORK].items()])
     baselines = {corpus.name: _kept_baselines(runs, corpus.name) for corpus in corpora}
     table.more.append(_baseline_table(baselines))
     everything = [found for parts in kept.values() for results in parts.values() for found in results]
@@ -244,6 +246,21 @@ def _row(
     ours = _spread(defined) + (f" {collapsed}*" if collapsed else "")
     cells = [(_spread([result["error"] for result in results]), str(len(results))) for results in (network, logistic)]
     return [name, str(setting[0]), str(setting[1]), silhouette, ours, error, *cells[0], *cells[1]]
+
+
+def _verdict(settings: list[tuple[tuple[str, str], list[dict[str, Any]]]]) -> str:
+    """In how many settings the means of the paper's way are better than its own."""
+    done = [(published, results) for published, results in settings if results]
+    lower = [np.mean([r["error"] for r in results]) < float(error.split()[0]) for (_, error), results in done]
+    higher = [
+        np.mean([r["silhouette"] for r in results if r["silhouette"] is not None]) > float(published.split()[0])
+        for (published, _), results in done
+        if published != "-" and any(r["silhouette"] is not None for r in results)
+    ]
+    return (
+        f"error lower than the paper's in {sum(lower)} of {len(lower)} settings, silhouette higher in {sum(higher)} of "
+        f"{len(higher)}"
+    )
 
 
 def _spread(values: list[float]) -> str:
