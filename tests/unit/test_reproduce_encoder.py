@@ -18,33 +18,32 @@ def _small(tmp_path, monkeypatch):
     corpus = encoder.Corpus(NAME, train, test, slot_label_counts(test))
     monkeypatch.setenv("ARBORA_RUNS", str(tmp_path))
     monkeypatch.setattr(encoder, "_corpora", lambda quick: [corpus])
-    monkeypatch.setattr(encoder, "BASELINES", {name: encoder.BASELINES[name] for name in list(encoder.BASELINES)[1:6]})
+    monkeypatch.setattr(encoder, "OTHERS", {name: encoder.OTHERS[name] for name in list(encoder.OTHERS)[2:7]})
     monkeypatch.setattr(encoder, "N_ITER", 2)
 
 
 def test_an_interrupted_table_shows_what_is_kept_and_goes_on(monkeypatch):
     run = encoder._run
 
-    def interrupted(corpus, way, *rest):
-        if way is encoder.LOGISTIC:
+    def interrupted(corpus, setting, *rest):
+        if setting == (2, 11):
             raise KeyboardInterrupt
-        return run(corpus, way, *rest)
+        return run(corpus, setting, *rest)
 
     monkeypatch.setattr(encoder, "_run", interrupted)
     first = encoder.table2(quick=True)
     assert "Interrupted" in first.remarks[0]
     assert not first.finished
-    assert [row[:3] for row in first.rows] == [[NAME, "2", "6"], [NAME, "2", "11"]]
-    assert [row[7:] for row in first.rows] == [["1", "-", "0"]] * 2
-    monkeypatch.setattr(encoder, "_run", lambda corpus, way, *rest: run(corpus, way, *rest) | {"error": 12.5})
+    assert [[*row[:3], row[-1]] for row in first.rows] == [[NAME, "2", "6", "1"]]
+    monkeypatch.setattr(encoder, "_run", lambda *rest: run(*rest) | {"error": 12.5})
     second = encoder.table2(quick=True)
-    assert [row[:8] for row in second.rows] == [row[:8] for row in first.rows]  # kept, not run again
-    assert [row[8:] for row in second.rows] == [["12.50", "1"]] * 2
-    assert [row[0] for row in second.more[0].rows] == list(encoder.BASELINES)
+    assert second.rows[0] == first.rows[0]  # kept, not run again
+    assert [*second.rows[1][:3], *second.rows[1][6:]] == [NAME, "2", "11", "12.50", "1"]
     assert second.finished
-    assert second.verdict.endswith("of 2")
     assert not any("Interrupted" in remark for remark in second.remarks)
+    assert second.verdict.endswith("of 2")
     assert any("Hidden units chosen: " in remark for remark in second.remarks)
+    assert [row[0] for row in second.more[0].rows] == list(encoder.OTHERS)
 
 
 def test_a_network_sees_all_of_the_codes_if_the_directions_suffice():

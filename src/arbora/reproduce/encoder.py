@@ -17,7 +17,7 @@ from sklearn.svm import LinearSVC
 from .. import datasets
 from ..forest import Forest
 from ..metrics import ruzicka_distance, silhouette_score, slot_label_counts
-from ..models import GenerativeTreeClassifier, HiddenTree, HiddenTreeMixture, SlotLabelCounts
+from ..models import GenerativeTreeClassifier, HiddenTree, HiddenTreeMixture, SlotLabelCounts, TreeClassifier
 from ..models import readout as ro
 from ..sharing import share
 from .kept import Runs
@@ -80,23 +80,10 @@ class Rows(NamedTuple):
     y: Any
 
 
-class Way(NamedTuple):
-    """An encoding and a read-out."""
-
-    name: str
-    encoding: str
-    readout: str
-
-
-NETWORK = Way("sums, network", "sum", "mlp")  # the paper's
-LOGISTIC = Way("scores, logistic", "score", "logistic")
-WAYS = (NETWORK, LOGISTIC)
-
-
 def table2(quick: bool = False) -> Table:
     """Paper 001, Table 2: silhouette and classification error, all states x components, 5 runs; resumable."""
-    told = ("data", "states", "components", "paper: silhouette", "ours", "paper: error %", NETWORK.name, "runs")
-    table = Table("Paper 001, Table 2: the mixture as clusterer and as encoder", [*told, LOGISTIC.name, "runs"])
+    header = ["data", "states", "components", "paper: silhouette", "ours", "paper: error %", "ours", "runs"]
+    table = Table("Paper 001, Table 2: the mixture as clusterer and as encoder", header)
     runs = Runs("001-table2-quick" if quick else "001-table2")
     corpora = _corpora(quick)
     try:
@@ -104,58 +91,55 @@ def table2(quick: bool = False) -> Table:
     except KeyboardInterrupt:
         table.finished = False
         table.remarks.append("Interrupted: the table holds what was done; the same command goes on.")
-    kept = {(corpus.name, way): _kept(runs, corpus.name, way, quick) for corpus in corpora for way in WAYS}
-    for corpus in corpora:
-        network, logistic = (kept[corpus.name, way] for way in WAYS)
-        table.rows += [_row(corpus.name, s, network[s], logistic[s]) for s in network if network[s] or logistic[s]]
-        table.remarks += _chosen(corpus.name, network)
-    table.verdict = _verdict([(PAPER[c.name][s], found) for c in corpora for s, found in kept[c.name, NETWORK].items()])
-    baselines = {corpus.name: _kept_baselines(runs, corpus.name) for corpus in corpora}
-    table.more.append(_baseline_table(baselines))
-    everything = [found for parts in kept.values() for results in parts.values() for found in results]
-    everything += [found for parts in baselines.values() for found in parts.values()]
-    table.remarks += _explain(everything)
+    kept = {corpus.name: _kept(runs, corpus.name, quick) for corpus in corpora}
+    for name, settings in kept.items():
+        table.rows += [_row(name, setting, results) for setting, results in settings.items() if results]
+        table.remarks += _chosen(name, settings)
+    table.verdict = _verdict(
+        [(PAPER[name][s], found) for name, settings in kept.items() for s, found in settings.items()]
+    )
+    others = {corpus.name: _kept_others(runs, corpus.name) for corpus in corpora}
+    table.more.append(_other_table(others))
+    everything = [found for settings in kept.values() for results in settings.values() for found in results]
+    table.remarks += _explain(everything + [found for parts in others.values() for found in parts.values()])
     return table
 
 
 def _run_all(runs: Runs, corpora: list[Corpus], quick: bool) -> None:
-    """For each collection the paper's way and the baselines, then our way; run by run, to cover every setting early."""
+    """Each collection by other ways, then by the paper's, run by run: what is there early covers every setting."""
     sizes = (20, 60) if quick else HIDDEN_UNITS
-    for way in WAYS:
-        for corpus in corpora:
-            for seed in range(1 if quick else N_RUNS):
-                for setting in _settings(corpus.name, quick):
-                    key = _key(corpus.name, way, setting, seed)
-                    runs.get(key, partial(_run, corpus, way, setting, seed, sizes))
-                    log.info("%s, %s: %s states, %s components, run %d done", corpus.name, way.name, *setting, seed)
-            for name, compute in BASELINES.items() if way is NETWORK else ():
-                runs.get(_baseline_key(corpus.name, name), partial(_timed, partial(compute, corpus, sizes)))
-                log.info("%s: %s done", corpus.name, name)
+    for corpus in corpora:
+        for name, compute in OTHERS.items():
+            runs.get(_other_key(corpus.name, name), partial(_timed, partial(compute, corpus, sizes)))
+            log.info("%s: %s done", corpus.name, name)
+        for seed in range(1 if quick else N_RUNS):
+            for setting in _settings(corpus.name, quick):
+                runs.get(_key(corpus.name, setting, seed), partial(_run, corpus, setting, seed, sizes))
+                log.info("%s: %s states, %s components, run %d done", corpus.name, *setting, seed)
 
 
 def _settings(name: str, quick: bool) -> list[tuple[int, int]]:
     return list(PAPER[name])[: 2 if quick else None]
 
 
-def _key(name: str, way: Way, setting: tuple[int, int], seed: int) -> dict[str, Any]:
+def _key(name: str, setting: tuple[int, int], seed: int) -> dict[str, Any]:
     """What a run is kept under."""
-    where = {"data": name, "states": setting[0], "components": setting[1], "seed": seed}
-    return where | {"way": way.name, "version": VERSION}
+    return {"data": name, "states": setting[0], "components": setting[1], "seed": seed, "version": VERSION}
 
 
-def _baseline_key(name: str, baseline: str) -> dict[str, Any]:
-    return {"data": name, "baseline": baseline, "version": VERSION}
+def _other_key(name: str, way: str) -> dict[str, Any]:
+    return {"data": name, "way": way, "version": VERSION}
 
 
-def _kept(runs: Runs, name: str, way: Way, quick: bool) -> Kept:
+def _kept(runs: Runs, name: str, quick: bool) -> Kept:
     """The runs of every setting that are there."""
-    keys = {s: [_key(name, way, s, seed) for seed in range(N_RUNS)] for s in _settings(name, quick)}
+    keys = {s: [_key(name, s, seed) for seed in range(N_RUNS)] for s in _settings(name, quick)}
     return {s: [found for key in some if (found := runs.kept(key)) is not None] for s, some in keys.items()}
 
 
-def _kept_baselines(runs: Runs, name: str) -> dict[str, dict[str, Any]]:
-    found = {baseline: runs.kept(_baseline_key(name, baseline)) for baseline in BASELINES}
-    return {baseline: result for baseline, result in found.items() if result is not None}
+def _kept_others(runs: Runs, name: str) -> dict[str, dict[str, Any]]:
+    found = {way: runs.kept(_other_key(name, way)) for way in OTHERS}
+    return {way: result for way, result in found.items() if result is not None}
 
 
 def _explain(everything: list[dict[str, Any]]) -> list[str]:
@@ -163,15 +147,14 @@ def _explain(everything: list[dict[str, Any]]) -> list[str]:
     left_out = max((found["left_out"] for found in everything if "left_out" in found), default=0.0)
     return [
         "Silhouette by the Ruzicka distance (scikit-learn's convention) of the clusters of the test trees; error: "
-        "share of test trees given a wrong class, in per cent; mean (deviation) of so many runs as the next column "
+        "share of test trees given a wrong class, in per cent; mean (deviation) of so many runs as the last column "
         "says. k*: runs with one cluster only.",
         f"Each run fits a mixture (absent='bottom', structure=None, k-means start, {N_ITER} iterations, default prior) "
-        "to the training trees without their classes. 'sums, network' is the paper's procedure: sums by slot, a "
+        "to the training trees without their classes; then, as in the paper, sums by slot are read out by a "
         f"network of one hidden layer, its hidden units of {HIDDEN_UNITS} chosen by 3-fold cross-validation on the "
         "training trees in every run of every setting. To spare time the network is given the codes in their "
         f"{N_DIRECTIONS} leading singular directions, found without the classes; what is left out is at most "
-        f"{left_out:.2%} of the sum of squares of the codes. 'scores, logistic' is logistic regression with "
-        "scikit-learn's penalty on all columns of encoding='score'. The test trees serve for the figures shown, for no "
+        f"{left_out:.2%} of the sum of squares of the codes. The test trees serve for the figures shown, for no "
         "choice.",
         f"CPU time of all runs, those kept from earlier commands included: {seconds:.0f} s.",
     ]
@@ -189,19 +172,17 @@ def _corpora(quick: bool) -> list[Corpus]:
     return corpora
 
 
-def _run(corpus: Corpus, way: Way, setting: tuple[int, int], seed: int, sizes: tuple[int, ...]) -> dict[str, Any]:
-    """One fit of the mixture, its silhouette, and the error of one way to read its codes out."""
+def _run(corpus: Corpus, setting: tuple[int, int], seed: int, sizes: tuple[int, ...]) -> dict[str, Any]:
+    """One fit of the mixture, its silhouette, and the error of a network that reads its codes out."""
     start = time.process_time()
     n_states, n_components = setting
     model = HiddenTreeMixture(n_components, n_states, structure=None, max_iter=N_ITER, tol=0.0, random_state=seed)
-    model.set_params(encoding=way.encoding, sparse_output=True).fit(corpus.train)
+    model.set_params(sparse_output=True).fit(corpus.train)
     train, test = (_rows(forest, model.transform) for forest in (corpus.train, corpus.test))
-    result = _read_out(way.readout, train, test, sizes, seed)
-    if way is NETWORK:
-        labels = model.predict(corpus.test)
-        n_clusters = len(np.unique(labels))
-        silhouette = silhouette_score(corpus.counts, labels) if n_clusters > 1 else None
-        result |= {"silhouette": silhouette, "n_clusters": n_clusters}
+    labels = model.predict(corpus.test)
+    n_clusters = len(np.unique(labels))
+    silhouette = silhouette_score(corpus.counts, labels) if n_clusters > 1 else None
+    result = _read_out("mlp", train, test, sizes, seed) | {"silhouette": silhouette, "n_clusters": n_clusters}
     return result | {"seconds": time.process_time() - start}
 
 
@@ -237,15 +218,13 @@ def _error(found: Any, truth: Any) -> float:
     return 100.0 * float(np.mean(np.asarray(found) != np.asarray(truth)))
 
 
-def _row(
-    name: str, setting: tuple[int, int], network: list[dict[str, Any]], logistic: list[dict[str, Any]]
-) -> list[str]:
+def _row(name: str, setting: tuple[int, int], results: list[dict[str, Any]]) -> list[str]:
     silhouette, error = PAPER[name][setting]
-    defined = [result["silhouette"] for result in network if result["silhouette"] is not None]
-    collapsed = len(network) - len(defined)
+    defined = [result["silhouette"] for result in results if result["silhouette"] is not None]
+    collapsed = len(results) - len(defined)
     ours = _spread(defined) + (f" {collapsed}*" if collapsed else "")
-    cells = [(_spread([result["error"] for result in results]), str(len(results))) for results in (network, logistic)]
-    return [name, str(setting[0]), str(setting[1]), silhouette, ours, error, *cells[0], *cells[1]]
+    found = _spread([result["error"] for result in results])
+    return [name, str(setting[0]), str(setting[1]), silhouette, ours, error, found, str(len(results))]
 
 
 def _verdict(settings: list[tuple[tuple[str, str], list[dict[str, Any]]]]) -> str:
@@ -285,14 +264,14 @@ def _chosen(name: str, kept: Kept) -> list[str]:
     ]
 
 
-# ---- baselines ------------------------------------------------------------------------------------------------------
+# ---- other ways -----------------------------------------------------------------------------------------------------
 
 
-def _baseline_table(baselines: dict[str, dict[str, dict[str, Any]]]) -> Table:
-    """Errors of the baselines, a column a collection, with the CPU time each took."""
-    table = Table("Baselines on the same split", ["error % (CPU time)", *baselines])
-    for name in dict.fromkeys(name for parts in baselines.values() for name in parts):
-        found = [parts.get(name) for parts in baselines.values()]
+def _other_table(others: dict[str, dict[str, dict[str, Any]]]) -> Table:
+    """Errors of other ways, a column a collection, with the CPU time each took."""
+    table = Table("Other ways on the same split", ["error % (CPU time)", *others])
+    for name in dict.fromkeys(name for parts in others.values() for name in parts):
+        found = [parts.get(name) for parts in others.values()]
         table.rows.append([name, *(f"{x['error']:.2f} ({x['seconds']:.1f} s)" if x else "-" for x in found)])
     return table
 
@@ -331,6 +310,10 @@ def _kernel(kernels: list[WLFeatures] | list[ODDFeatures], corpus: Corpus, _: An
     return max(found)[1]
 
 
+def _classifier(model: TreeClassifier, corpus: Corpus, _: Any) -> float:
+    return _error(model.fit(corpus.train).predict(corpus.test), corpus.test.target)
+
+
 def _generative(model: Any, corpus: Corpus, _: Any) -> float:
     model.set_params(max_iter=N_ITER, tol=0.0)
     return _error(
@@ -340,7 +323,10 @@ def _generative(model: Any, corpus: Corpus, _: Any) -> float:
 
 
 # Name -> function(corpus, hidden units to choose from) that gives the error on the test trees.
-BASELINES: dict[str, Callable[[Corpus, tuple[int, ...]], float]] = {
+OTHERS: dict[str, Callable[[Corpus, tuple[int, ...]], float]] = {
+    'TreeClassifier(readout="logistic"), other settings as they come': partial(
+        _classifier, TreeClassifier(readout="logistic", novelty=None, random_state=0)
+    ),
     "(slot, label) counts, network": partial(_counts, "mlp"),
     "(slot, label) counts, logistic": partial(_counts, "logistic"),
     "nearest neighbour by the Ruzicka distance": _nearest,
