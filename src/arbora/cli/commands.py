@@ -624,7 +624,7 @@ def _load(path: Path) -> Any:
     from ..errors import ModelFileError
 
     if path.is_file() and not zipfile.is_zipfile(path):
-        raise ModelFileError(f"{path}: this is not a model file; name one that arbora cluster --save wrote")
+        raise ModelFileError(f"{path}: this is not a model file; name one that an option --save wrote")
     return load(path)
 
 
