@@ -264,10 +264,10 @@ def test_impossible_settings_are_refused(setting, value, forest):
 
 @pytest.mark.parametrize("stage", ["merging", "moving"])
 def test_an_interrupt_keeps_the_mixture_found_so_far(stage, forest, monkeypatch):
-    from arbora.models import union_search
+    from arbora.models import union_moves, union_search
 
     calls, last = [], 3 if stage == "merging" else 1
-    owner, name = (union_search.Agglomeration, "_merge") if stage == "merging" else (union_search.Refinement, "_join")
+    owner, name = (union_search.Agglomeration, "_merge") if stage == "merging" else (union_moves.Refinement, "_join")
     real = getattr(owner, name)
 
     def interrupted(self, *args):

@@ -12,7 +12,8 @@ from arbora.kernels.tree_alignment import align
 from arbora.kernels.tree_shape import make_shape
 from arbora.models.node_codes import make_code
 from arbora.models.union import collect_samples, merge, remove, single, total_length
-from arbora.models.union_search import Agglomeration, Refinement, start_store
+from arbora.models.union_moves import Refinement
+from arbora.models.union_search import Agglomeration, start_store
 from arbora.models.union_store import UnionStore
 from tests.reference import tree_union as ref
 
