@@ -1,6 +1,6 @@
-"""The command line: ``arbora info|formats|convert|cluster|hierarchy|predict|encode|train-classifier|classify|demo``."""
+"""The command line: ``arbora COMMAND``; each module adds the commands it is named after."""
 
-from . import classify, hierarchy  # noqa: F401, they add their commands
+from . import classify, distances, hierarchy  # noqa: F401, they add their commands
 from .commands import app
 
 __all__ = ["app", "main"]

@@ -312,7 +312,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         alone = np.array([union_length(single(new, t, n_labels), self._code) for t in range(len(new.weight))])
         saved = self._gains(new).max(axis=1, initial=0.0)
         length = mixing_length(n + 1) - mixing_length(n) + alone - saved
-        return -length[new.sample_id]
+        length[np.abs(length) < 1e-9] = 0.0  # rounding
+        return 0.0 - length[new.sample_id]  # and never -0.0
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
