@@ -44,7 +44,7 @@ def test_the_matrix_is_that_of_the_library(trees: Path, tmp_path: Path, options:
     assert told["mean_distance"] == wanted.mean()
     with np.load(tmp_path / "d.npz") as stored:
         assert np.array_equal(stored["distance"], wanted)
-        assert stored["name"].tolist()[0].startswith("trees.jsonl")
+        assert len(set(stored["name"].tolist())) == 4
     run("distances", trees, "--output", tmp_path / "d.csv", *options)
     with open(tmp_path / "d.csv", newline="") as file:
         rows = list(csv.reader(file))

@@ -104,7 +104,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         matching: Matching = "auto",
         search: Literal["full", "greedy"] = "full",
         max_rounds: int = 20,
-        block_size: int = 500,
+        block_size: int = 300,
         novelty: float = 0.0,
         sparse_output: bool = False,
         n_jobs: int | None = None,

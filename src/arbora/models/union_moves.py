@@ -15,6 +15,8 @@ from .union_store import UnionStore, best_partner
 Ints = NDArray[np.int64]
 
 TOLERANCE = 1e-9  # nats; a shorter description by less than this is rounding
+_PROBE = 32  # trees after which a hopeless re-alignment ends
+_HOPE = 3.0  # times what a pass saved is what further ones are trusted to save
 
 Tell = Callable[[str], None]
 
@@ -40,6 +42,7 @@ class Refinement:
         self.version = list(range(len(unions)))
         self.n_versions = len(unions)
         self.failed: set[tuple[int, int]] = set()
+        self.looked = np.zeros(len(samples.weight), np.int64)  # versions there were when a tree was left where it is
 
     def _set(self, c: int, union: Union, length: float) -> None:
         self.unions[c], self.length[c] = union, length
@@ -67,16 +70,20 @@ class Refinement:
         return saved
 
     def _move(self, t: int, store: UnionStore, numbers: list[int]) -> tuple[float, list[int]]:
-        """Put one tree where it fits best; returns what that saved and the unions that changed."""
+        """Put one tree where it fits best; returns what that saved and the unions that changed.
+
+        Only unions that are not as they were when the tree was last left in place are looked at, all if its own is not.
+        """
         c = int(self.place[t])
-        if self.fixed and len(self.unions[c].member) == 1:
+        moved_on = self.version[c] >= self.looked[t]
+        homes = [d for d in self._others(c) if moved_on or self.version[d] >= self.looked[t]]
+        if (self.fixed and len(self.unions[c].member) == 1) or not (moved_on or homes):
             return 0.0, []
         out = take_out(self.unions[c], self.length[c], self.source.unions[t], self.samples, self.code)
         mark = len(store)
         tree = store.add(out.alone)
-        homes = [d for d in range(len(self.unions)) if d != c and self.unions[d].n_assigned]
         places = [numbers[d] for d in homes]
-        if out.rest is not None:
+        if moved_on and out.rest is not None:
             homes, places = [c, *homes], [store.add(out.rest), *places]
         best, x = best_partner(store, tree, places, out.gain + TOLERANCE)
         pairs = store.match(places[x], tree).pairs if x >= 0 else None
@@ -88,9 +95,13 @@ class Refinement:
             numbers.append(-1)
             return -out.gain, [c, len(self.unions) - 1]
         if pairs is None:
+            self.looked[t] = self.n_versions
             return 0.0, []
         changed = self._join(c, homes[x], out, pairs)
         return best - out.gain, changed
+
+    def _others(self, c: int) -> list[int]:
+        return [d for d, union in enumerate(self.unions) if d != c and union.n_assigned]
 
     def _join(self, c: int, d: int, out: TakenOut, pairs: Ints) -> list[int]:
         """Put a tree taken out of union c into union d; returns the unions that changed and are not empty."""
@@ -179,16 +190,23 @@ class Refinement:
         length = union_length(made, self.code)
         missing = -gain
         while True:
-            shorter, new_length = self.realign(made, length)
+            shorter, new_length = self.realign(made, length, missing)
             step = length - new_length
             made, length, missing = shorter, new_length, missing - step
-            if step <= TOLERANCE or missing > 3.0 * step:  # nothing more to come, or not nearly enough
+            if step <= TOLERANCE or missing > _HOPE * step:  # nothing more to come, or not nearly enough
                 return made, length
 
-    def realign(self, union: Union, length: float) -> tuple[Union, float]:
-        """Take out every tree of one union, match it again, and keep what is shorter."""
-        for t in union.member.tolist():
-            if len(union.member) == 1:
+    def realign(self, union: Union, length: float, missing: float = 0.0) -> tuple[Union, float]:
+        """Take out every tree of one union, match it again, and keep what is shorter.
+
+        Of many trees, some from all over come first: if so much would be `missing` at their rate, the others are left.
+        """
+        member, n = union.member, len(union.member)
+        if n >= 2 * _PROBE:
+            member = member[np.argsort(np.arange(n) % (n // _PROBE), kind="stable")]
+        start = length
+        for tried, t in enumerate(member.tolist()):
+            if n == 1 or (tried >= _PROBE and missing > _HOPE * (start - length) * n / tried):
                 break
             which = int(np.flatnonzero(union.member == t)[0])
             rest = remove(union, which, self.samples, self.n_labels)
@@ -203,11 +221,8 @@ class Refinement:
     def run(self, max_rounds: int, per_union: int = 4) -> bool:
         """Sweeps and deep merges until neither saves anything; True if it ended by itself."""
         for _ in range(max_rounds):
-            saved = self.sweep()
-            while saved > TOLERANCE and (more := self.sweep()) > TOLERANCE:
-                saved += more
-            if not self.fixed:
-                saved += self.deep_merges(per_union)
-            if saved <= TOLERANCE:
+            while self.sweep() > TOLERANCE:
+                pass
+            if self.fixed or self.deep_merges(per_union) <= TOLERANCE:
                 return True
         return False
