@@ -51,9 +51,7 @@ def compare(noise, seed):
     print(f"200 trees of {forest.sizes[0]} nodes: all compared with each other, and 50 at a time")
     whole, parts = (TreeUnionMixture(block_size=size).fit(forest) for size in (200, 50))
     agreement = [adjusted_rand_score(forest.target, model.labels_) for model in (whole, parts)]
-    print(
-        f"  {whole.n_matched_} and {parts.n_matched_} matchings, adjusted Rand index {agreement[0]:.2f}, {agreement[1]:.2f}"
-    )
+    print(f"  {whole.n_matched_} and {parts.n_matched_} matchings, ARI {agreement[0]:.2f} and {agreement[1]:.2f}")
     judge("description length for one", parts.description_length_ / whole.description_length_, 1.03, at_least=False)
     judge("adjusted Rand index, difference", agreement[1] - agreement[0], -0.05)
 

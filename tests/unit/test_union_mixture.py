@@ -248,7 +248,8 @@ def test_blocks_find_the_same_classes(forest, fitted):
     assert len(set(parts)) == len(parts)
     for k, (a, b) in enumerate(blocks.merges_):
         assert max(a, b) < n + k  # only what is there is merged
-    assert ab.TreeUnionMixture(4, block_size=12).fit(forest).n_components_ == 4
+    for k in (1, 2, 4):  # also where every tree has joined a union before
+        assert ab.TreeUnionMixture(k, block_size=12).fit(forest).n_components_ == k
     assert blocks.description_length_ <= 1.05 * fitted.description_length_
 
 

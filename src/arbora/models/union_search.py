@@ -142,8 +142,8 @@ class Merging:
         names: list[int] = []
         n_settled = 0  # the first so many unions are known to gain nothing by merging with each other
         waiting = list(range(self.n_trees))
-        while waiting:
-            n_blocks = -(-len(waiting) // block_size)
+        while True:
+            n_blocks = max(-(-len(waiting) // block_size), 1)
             block = waiting[::n_blocks]
             waiting = [t for x, t in enumerate(waiting) if x % n_blocks]
             if not waiting and n_components is not None:
@@ -153,9 +153,10 @@ class Merging:
             )
             lowest = 0.0 if waiting or n_components is None else -np.inf
             self._go(part, lowest, at_least, [self.store.unions[t] for t in waiting], advance)
+            if not waiting:
+                return
             numbers, names = part.number[part.alive].tolist(), part.name[part.alive].tolist()
-            if waiting:
-                numbers, names, n_settled, waiting = self._take_in(numbers, names, waiting, advance)
+            numbers, names, n_settled, waiting = self._take_in(numbers, names, waiting, advance)
 
     def _go(
         self, part: Agglomeration, lowest: float, at_least: int, others: list[Union], advance: Callable[[], None]
