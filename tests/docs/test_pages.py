@@ -27,7 +27,7 @@ pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore")]
 @pytest.fixture
 def folder(tmp_path, monkeypatch):
     """The user's folder: documents to learn from and new ones, and a table."""
-    write_documents(make_documents(20, random_state=0), tmp_path / "corpus")
+    write_documents(make_documents(6, random_state=0), tmp_path / "corpus")
     write_documents(make_documents(3, random_state=1), tmp_path / "new")
     (tmp_path / "table.csv").write_text(
         "\n".join(["name,x,y", *(f"r{n},{x:.3f},{y:.3f}" for n, (x, y) in enumerate(rows()))]) + "\n"
@@ -44,7 +44,7 @@ def rows():
 
 def given():
     """What the short examples take for granted."""
-    forest = make_documents(20, random_state=0)
+    forest = make_documents(6, random_state=0)
     names = {
         "ab": ab,
         "np": np,
