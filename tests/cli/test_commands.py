@@ -175,6 +175,13 @@ def test_format_and_skip_bad(tmp_path: Path) -> None:
     (tmp_path / "good.json").write_text("[]")
     assert "several formats (1 json, 1 xml); --format FORMAT reads those of one and" in fails("info", tmp_path)
     assert "name files of one format" in fails("info", tmp_path / "good.xml", tmp_path / "good.json")
+    site = tmp_path / "site"
+    site.mkdir()
+    for name in ("a.html", "b.html", "c.json"):
+        (site / name).write_text("[]")
+    told = CliRunner().invoke(app, ["info", str(site), "--json"])
+    assert json.loads(told.stdout)["n_trees"] == 2
+    assert "site: reading its 2 html files, not its 1 json; --format chooses others" in told.stderr
     assert json.loads(run("info", tmp_path, "--format", "xml", "--json"))["n_trees"] == 1
     (tmp_path / "bad.xml").write_text("<a>")
     said = fails("info", tmp_path / "*.xml")
@@ -607,7 +614,10 @@ def test_classes_by_folder_and_by_table(tmp_path: Path) -> None:
     assert "adjusted Rand index" in run("cluster", tmp_path, *FAST, "--classes", table)
     run("convert", tmp_path, tmp_path / "t.jsonl", "--classes", "folder", "--format", "xml")
     assert read(tmp_path / "t.jsonl").target.tolist() == ["x", "x", "y", "y"]
-    table.write_text("name,class\nx1.xml,one\n")
+    table.write_text("name,class\nx1.xml,one\nx2.xml,two\ny1.xml,two\nghost.xml,two\n")
+    done = CliRunner().invoke(app, ["info", str(tmp_path / "x"), "--classes", str(table)])
+    assert "rows for trees that are not here, ghost.xml and 1 other; they are not used" in done.stderr
+    table.write_text("name,class\nx1.xml,one\nx2.xml,\n")
     said = fails("info", tmp_path / "x", tmp_path / "y", "--classes", table)
     assert "x2.xml and 2 others; " in said
     table.write_text("x1.xml,one\n")

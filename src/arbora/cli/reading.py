@@ -6,6 +6,7 @@ import hashlib
 import json
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
@@ -51,7 +52,7 @@ def find(
         if otherwise is not None and (None in found or (len(found) > 1 and otherwise in found)):
             return find(paths, otherwise, options)
         if len(found) > 1:
-            raise _several_formats(paths, found)
+            return find(paths, _most_frequent(paths, found), options)
         (format,) = found
         if format is None:
             known = ", ".join(FORMATS)
@@ -111,7 +112,7 @@ def read_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool)
         forest = read(inputs.files, inputs.format, **given)
     if not forest.n_trees:
         raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
-    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes))
+    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
 
 
 def open_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool, memory: int | None = None) -> Forest:
@@ -139,7 +140,9 @@ def write_store(
     writer = StoreWriter(output, _token(inputs, skip_bad, classes, shard_nodes), shard_nodes, in_order=True)
 
     def take(forest: Forest, position: Position) -> None:
-        known = forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes))
+        known = (
+            forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
+        )
         writer.add(known, position)
 
     start = Position() if writer.position is None else Position(*writer.position)
@@ -215,13 +218,19 @@ def _files(paths: Sequence[Path], format: str | None) -> list[str]:
     return files
 
 
-def _several_formats(paths: Sequence[Path], found: Counter[str | None]) -> ReadError:
-    named = f"{paths[0]}{' ...' if len(paths) > 1 else ''}"
-    counts = ", ".join(sorted(f"{n} {format or 'unknown'}" for format, n in found.items()))
-    advice = "name files of one format"
-    if any(path.is_dir() for path in paths):
-        advice = "--format FORMAT reads those of one and leaves out the others of a folder"
-    return ReadError(f"{named}: files of several formats ({counts}); {advice}")
+def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:
+    """The format that most files of folders have, the others being told; of files that were named none is left out."""
+    counts = [f"{n} {format or 'unknown'}" for format, n in found.most_common()]
+    (first, n_first), (_, n_second), *_ = found.most_common()
+    if first is None or n_first == n_second or not all(path.is_dir() for path in paths):
+        named = f"{paths[0]}{' ...' if len(paths) > 1 else ''}"
+        advice = "name files of one format"
+        if any(path.is_dir() for path in paths):
+            advice = "--format FORMAT reads those of one and leaves out the others of a folder"
+        raise ReadError(f"{named}: files of several formats ({', '.join(sorted(counts))}); {advice}")
+    message = f"{paths[0]}: reading its {counts[0]} files, not its {', '.join(counts[1:])}; --format chooses others"
+    warnings.warn(message, UserWarning, stacklevel=3)
+    return first
 
 
 def _options(format: str, options: Sequence[str] | None) -> dict[str, str]:
@@ -242,7 +251,7 @@ def _options(format: str, options: Sequence[str] | None) -> dict[str, str]:
 # ---- classes --------------------------------------------------------------------------------------------------------
 
 
-def _classes(forest: Forest, files: Sequence[str], classes: str) -> list[str]:
+def _classes(forest: Forest, files: Sequence[str], classes: str, teller: Teller) -> list[str]:
     """Known class of each tree: the folder of its file, or what a table says."""
     names = tree_names(forest)
     if classes == "folder":
@@ -250,15 +259,19 @@ def _classes(forest: Forest, files: Sequence[str], classes: str) -> list[str]:
         advice = "it has a name of its own, so that its folder is not known; give --classes FILE.csv"
     elif classes.lower().endswith(".csv"):
         known = _class_table(classes)
-        advice = f"{classes} has no row of this name; give one to every tree"
+        advice = f"{classes} has no row of this name, or an empty class; give one to every tree"
     else:
         raise usage("--classes", f"{classes!r}; wanted folder, or FILE.csv with the columns name and class")
-    found = [next((known[key] for key in _keys(name) if key in known), None) for name in names]
-    lost = [name for name, label in zip(names, found, strict=True) if label is None]
+    keys = [next((key for key in _keys(name) if key in known), None) for name in names]
+    lost = [name for name, key in zip(names, keys, strict=True) if key is None]
     if lost:
         more = f" and {counted(len(lost) - 1, 'other')}" if len(lost) > 1 else ""
         raise ReadError(f"--classes {classes}: no class for the tree {lost[0]}{more}; {advice}")
-    return [str(label) for label in found]
+    idle = sorted(set(known) - set(keys)) if classes != "folder" else []
+    if idle:
+        more = f" and {counted(len(idle) - 1, 'other')}" if len(idle) > 1 else ""
+        teller.say(f"{classes} has rows for trees that are not here, {idle[0]}{more}; they are not used")
+    return [known[key] for key in keys if key is not None]
 
 
 def _keys(name: str) -> tuple[str, ...]:
@@ -274,6 +287,6 @@ def _class_table(path: str) -> dict[str, str]:
             rows = csv.DictReader(file)
             if not {"name", "class"} <= set(rows.fieldnames or ()):
                 raise ReadError(f"{path}: the first row must name the columns name and class; add it")
-            return {row["name"]: row["class"] for row in rows if row["class"] is not None}
+            return {row["name"]: row["class"] for row in rows if row["class"]}
     except (UnicodeDecodeError, csv.Error) as error:
         raise ReadError(f"{path}: not a table in UTF-8 ({error}); mend the file") from None

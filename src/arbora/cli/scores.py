@@ -3,6 +3,7 @@
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from ..forest import _natural
 from ..summary import counted
 from .show import _table
 from .tell import printable, stdout_console
@@ -13,7 +14,7 @@ def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
     truth = [str(name) for name in known]
-    names = sorted({*truth, *found})
+    names = sorted({*truth, *found}, key=_natural)
     parts = precision_recall_fscore_support(truth, found, labels=names, zero_division=0.0)
     by_class = {
         name: {"trees": int(n), "precision": precision, "recall": recall, "f1": f1}

@@ -42,7 +42,7 @@ class ForestEstimator(SavedEstimator):
         check_is_fitted(self, "vocabulary_")
         forest = self._check_forest(X, at_least=0)
         known = forest.with_vocabulary(self.vocabulary_)
-        n_unseen = known.n_unseen() if isinstance(known, ForestStore) else int((known.label == UNSEEN).sum())
+        n_unseen = _n_unseen(known) - _n_unseen(forest)  # those told before are not
         if n_unseen:
             log.warning("%d of %d nodes have labels never seen in training; summed out", n_unseen, forest.n_nodes)
         return known
@@ -64,6 +64,11 @@ class ForestEstimator(SavedEstimator):
             raise ValueError("the vocabulary must be a list of labels")
         self.vocabulary_ = tuple(self.vocabulary_)
         return self
+
+
+def _n_unseen(forest: Forest) -> int:
+    """Nodes whose label is unseen."""
+    return forest.n_unseen() if isinstance(forest, ForestStore) else int((forest.label == UNSEEN).sum())
 
 
 def open_or_convert(X: Any) -> Forest:
