@@ -247,8 +247,22 @@ class ForestStore:
             self._shards = asked, StoredShards(self, *asked)
         return self._shards[1]
 
+    def over_parts(self, function: Callable[..., Any], values: Any, *more: Any) -> Iterator[Any]:
+        """``function(part, rows of values, *more)`` of every file, in order, by the workers if there are any."""
+        ends = np.cumsum([0, *(entry.n_trees for entry in self.entries)]).tolist()
+        runs = [(x, None if values is None else values[lo:hi]) for x, (lo, hi) in enumerate(pairwise(ends))]
+        cluster = distribute.active()
+        if cluster is None:
+            return (_on_part(run, self, function, *more) for run in runs)
+        return cluster.map(_on_part, runs, cluster.keep(self), function, *more)
+
     def __getstate__(self) -> dict[str, Any]:
         return {**self.__dict__, "_shards": None}
+
+
+def _on_part(run: tuple[int, Any], store: ForestStore, function: Callable[..., Any], *more: Any) -> Any:
+    number, rows = run
+    return function(store.part(number, columns_only=True), rows, *more)
 
 
 def is_store(path: Any) -> bool:
@@ -311,7 +325,7 @@ class StoredShards(Sequence[SharedForest]):
         if cluster is None:
             cuts: Iterable[list[int]] = map(self._plan, numbers)
         else:
-            cuts = cluster.map(_plan_on_worker, numbers, cluster.keep(self))
+            cuts = cluster.map(_plan_on_worker, numbers, self.on(cluster))
         self.pieces = [(number, lo, hi) for number, cut in enumerate(cuts) for lo, hi in pairwise(cut)]
 
     def _fresh(self) -> None:
@@ -319,10 +333,17 @@ class StoredShards(Sequence[SharedForest]):
         self.n_bytes = 0
         self.recent: OrderedDict[int, Forest] = OrderedDict()
         self.lock = threading.Lock()
+        self.handle: tuple[Any, Any] | None = None
+
+    def on(self, cluster: distribute.Cluster) -> Any:
+        """A handle to these shards on a cluster, the same each time, so that workers find again what they kept."""
+        if self.handle is None or self.handle[0] is not cluster.client:
+            self.handle = cluster.client, cluster.keep(self)
+        return self.handle[1]
 
     def __getstate__(self) -> dict[str, Any]:
         # What is in memory stays where it is; another process reads the files itself.
-        mine = ("kept", "n_bytes", "recent", "lock")
+        mine = ("kept", "n_bytes", "recent", "lock", "handle")
         return {key: value for key, value in self.__dict__.items() if key not in mine}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
@@ -344,7 +365,10 @@ class StoredShards(Sequence[SharedForest]):
     def __getitem__(self, s: Any) -> Any:
         if isinstance(s, slice):
             return [self[x] for x in range(*s.indices(len(self)))]
-        number, lo, _ = self.pieces[s]
+        return self.piece(*self.pieces[s][:2])
+
+    def piece(self, number: int, lo: int) -> SharedForest:
+        """The shard of a file that begins at a tree."""
         found = self.kept.get((number, lo))
         if found is None:
             n_slots, max_units, shared = self.settings

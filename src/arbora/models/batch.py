@@ -141,11 +141,10 @@ class Batch:
         self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and len(shards) > 1 else None
         # Only what lies in a store can be read by other machines; trees in memory stay here.
         self.cluster = distribute.active() if isinstance(shards, StoredShards) else None
-        self.kept = None if self.cluster is None else self.cluster.keep(shards)
 
     def __getstate__(self) -> dict[str, Any]:
         # To another process go the trees; threads and their memory are made anew there.
-        return {**self.__dict__, "workspace": None, "pool": None, "n_threads": 1, "cluster": None, "kept": None}
+        return {**self.__dict__, "workspace": None, "pool": None, "n_threads": 1, "cluster": None}
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         self.__dict__.update(state, workspace=tm.Workspace())
@@ -170,7 +169,7 @@ class Batch:
         """The function of every shard, in order, whoever computes it."""
         if self.cluster is not None:
             runs = self._runs(resp)
-            for results in self.cluster.map(_each, runs, self.kept, self.cluster.keep(job), function):
+            for results in self.cluster.map(_each, runs, self._handle(), self.cluster.keep(job), function):
                 yield from results
             return
 
@@ -184,15 +183,22 @@ class Batch:
         """The sum over shards in the order of `reduce_pairwise`: it depends on the shards alone, and so the result."""
         if self.cluster is None:
             return distribute.reduce_pairwise(self._map(function, job, resp), add)
-        kept = (self.kept, self.cluster.keep(job), function, add)
+        kept = (self._handle(), self.cluster.keep(job), function, add)
         return self.cluster.sum(_added, self._runs(resp), add_apart, *kept)
+
+    def _handle(self) -> Any:
+        """The shards, on the cluster."""
+        assert isinstance(self.shards, StoredShards)  # noqa: S101 (for mypy)
+        assert self.cluster is not None  # noqa: S101
+        return self.shards.on(self.cluster)
 
     def _runs(self, resp: Floats | None) -> "list[_Run]":
         """Neighbouring shards that make one task, with what is known of their trees."""
-        assert self.cluster is not None  # noqa: S101 (for mypy)
-        n, length = len(self.shards), self.cluster.run_length(len(self.shards))
-        starts = range(0, n, length)
-        return [[(s, self._trees(s, resp)) for s in range(lo, min(lo + length, n))] for lo in starts]
+        assert isinstance(self.shards, StoredShards)  # noqa: S101 (for mypy)
+        assert self.cluster is not None  # noqa: S101
+        every = [(number, lo, self._trees(s, resp)) for s, (number, lo, _) in enumerate(self.shards.pieces)]
+        length = self.cluster.run_length(len(every))
+        return [every[lo : lo + length] for lo in range(0, len(every), length)]
 
     def log_likelihood(self, params: tm.Params) -> Floats:
         """Log P(tree | component) of every tree, not of the distinct ones only."""
@@ -221,7 +227,7 @@ class Batch:
         return MixtureCounts(total.weight, counts), float(total.log_likelihood[0])
 
 
-_Run = list[tuple[int, ShardTrees]]
+_Run = list[tuple[int, int, ShardTrees]]  # file of the store, first tree there, and what is known of the trees
 _here = threading.local()
 
 
@@ -229,7 +235,7 @@ def _each(run: _Run, shards: StoredShards, job: Job, function: OnShard) -> list[
     """On a worker: the function of some shards."""
     if not hasattr(_here, "workspace"):
         _here.workspace = tm.Workspace()
-    return [function(job, shards[s], trees, _here.workspace) for s, trees in run]
+    return [function(job, shards.piece(number, lo), trees, _here.workspace) for number, lo, trees in run]
 
 
 def _added(run: _Run, shards: StoredShards, job: Job, function: OnShard, add: Any) -> Any:

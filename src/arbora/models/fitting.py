@@ -10,6 +10,7 @@ from ..em import EMResult, run_em
 from ..forest import Forest
 from ..progress import Progress
 from ..sharing import iter_shards
+from ..store import ForestStore
 from . import tree_model as tm
 from .batch import Batch, MixtureCounts, MixtureParams
 from .starts import START_STEPS, cluster_start
@@ -38,20 +39,29 @@ def random_start(
 
 
 def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
-    """Share of the nodes in each slot, a chunk of trees at a time, because the columns may be most of the memory."""
-    hits, total, done = np.zeros(n_slots), 0.0, 0
-    for part in forest.parts():
-        for lo in range(0, part.n_trees, RATE_CHUNK):
-            hi = min(lo + RATE_CHUNK, part.n_trees)
-            slot = part.slot[part.tree_start[lo] : part.tree_start[hi]]
-            mine = None if weight is None else weight[done + lo : done + hi]
-            by_node = np.ones(len(slot)) if mine is None else np.repeat(mine, part.sizes[lo:hi])
-            child = slot >= 0
-            hits += np.bincount(np.minimum(slot[child], n_slots - 1), by_node[child], minlength=n_slots)
-            total += by_node.sum()
-        done += part.n_trees
+    """Share of the nodes in each slot."""
+    hits, total = np.zeros(n_slots), 0.0
+    if isinstance(forest, ForestStore):
+        parts = forest.over_parts(_slot_hits, weight, n_slots)
+    else:
+        parts = iter([_slot_hits(forest, weight, n_slots)])
+    for more_hits, more in parts:
+        hits, total = hits + more_hits, total + more
     # Slots pooled into one may hold more children than there are nodes.
     return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
+
+
+def _slot_hits(forest: Forest, weight: Floats | None, n_slots: int) -> tuple[Floats, float]:
+    """Weight of the nodes in each slot and of all, a chunk of trees at a time: columns may be most of the memory."""
+    hits, total = np.zeros(n_slots), 0.0
+    for lo in range(0, forest.n_trees, RATE_CHUNK):
+        hi = min(lo + RATE_CHUNK, forest.n_trees)
+        slot = forest.slot[forest.tree_start[lo] : forest.tree_start[hi]]
+        by_node = np.ones(len(slot)) if weight is None else np.repeat(weight[lo:hi], forest.sizes[lo:hi])
+        child = slot >= 0
+        hits += np.bincount(np.minimum(slot[child], n_slots - 1), by_node[child], minlength=n_slots)
+        total += by_node.sum()
+    return hits, float(total)
 
 
 def clustered_start(
