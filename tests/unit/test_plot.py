@@ -9,6 +9,7 @@ import scipy.sparse as sp
 
 from arbora import plot
 from arbora.errors import MissingDependencyError
+from arbora.projection import principal_plane
 from arbora.summary import agree
 
 pytest.importorskip("matplotlib")
@@ -32,7 +33,7 @@ def test_every_tree_is_on_the_map() -> None:
 
 def test_a_few_trees_far_out_do_not_stretch_the_map(monkeypatch: pytest.MonkeyPatch) -> None:
     place = RNG.random((300, 2))
-    monkeypatch.setattr(plot, "principal_plane", lambda _: (place, np.ones(2)))
+    monkeypatch.setattr(plot.clusters, "principal_plane", lambda _: (place, np.ones(2)))
     assert "not shown" not in plot.clusters_map(None, np.zeros(300, int)).get_title()
     place[7] = 1e6, 0.5
     ax = plot.clusters_map(None, np.zeros(300, int))
@@ -52,8 +53,8 @@ def test_clusters_have_markers_of_their_own_without_classes() -> None:
 
 
 def test_sparse_and_dense_give_one_plane() -> None:
-    dense, explained = plot.principal_plane(CODES)
-    sparse, also = plot.principal_plane(sp.csr_array(CODES))
+    dense, explained = principal_plane(CODES)
+    sparse, also = principal_plane(sp.csr_array(CODES))
     np.testing.assert_allclose(sparse, dense, atol=1e-8)
     np.testing.assert_allclose(also, explained, atol=1e-10)
     rows = CODES / np.linalg.norm(CODES, axis=1, keepdims=True)
@@ -64,20 +65,20 @@ def test_sparse_and_dense_give_one_plane() -> None:
 
 @pytest.mark.parametrize("shape", [(1, 1), (1, 5), (2, 5), (5, 1), (3, 3), (5, 4)])
 def test_few_trees_or_columns(shape: tuple[int, int]) -> None:
-    place, explained = plot.principal_plane(RNG.random(shape))
+    place, explained = principal_plane(RNG.random(shape))
     assert place.shape == (shape[0], 2)
     assert np.isfinite(place).all()
     assert np.isfinite(explained).all()
 
 
 def test_equal_trees_are_one_point() -> None:
-    place, explained = plot.principal_plane(sp.csr_array(np.ones((10, 6))))
+    place, explained = principal_plane(sp.csr_array(np.ones((10, 6))))
     np.testing.assert_allclose(place, 0.0, atol=1e-7)
     assert np.isfinite(explained).all()
 
 
 def test_two_kinds_of_trees_are_two_points() -> None:
-    place, explained = plot.principal_plane(sp.csr_array(np.repeat(np.eye(6)[:2], 5, axis=0)))
+    place, explained = principal_plane(sp.csr_array(np.repeat(np.eye(6)[:2], 5, axis=0)))
     assert np.abs(place[0, 0] - place[-1, 0]) == pytest.approx(np.sqrt(2))
     assert explained[0] == pytest.approx(1.0)
 

@@ -1,6 +1,6 @@
-"""The command line: ``arbora info|formats|convert|cluster|hierarchy|predict|encode|train-classifier|classify|demo``."""
+"""The command line: ``arbora info|formats|convert|cluster|hierarchy|predict|encode|report|...``; see ``arbora -h``."""
 
-from . import classify, hierarchy  # noqa: F401, they add their commands
+from . import classify, hierarchy, report  # noqa: F401, they add their commands
 from .commands import app
 
 __all__ = ["app", "main"]
