@@ -110,7 +110,7 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         "noun": grouped.noun,
         "item": "tree",
         "notes": notes,
-        "tiles": _tiles(summary, silhouette),
+        "tiles": _tiles(summary, silhouette, grouped.noun),
         "groups": _groups(summary, grouped, silhouette, rank, context.path),
         "items": items,
         "classes": [col.shortened(name) for name in classes],
@@ -149,12 +149,12 @@ def _unseen(model: Any, forest: Forest) -> list[str]:
     return [f"{nodes} have labels never seen in training; these labels are summed out."]
 
 
-def _tiles(summary: Summary, silhouette: Floats | None) -> list[list[Any]]:
+def _tiles(summary: Summary, silhouette: Floats | None, noun: str) -> list[list[Any]]:
     tiles: list[list[Any]] = [
         [f"{summary.n_trees:,}", "trees"],
         [f"{summary.n_nodes:,}", "nodes"],
         [f"{summary.n_labels:,}", "labels"],
-        [f"{len(summary.clusters):,}", "groups in use"],
+        [f"{len(summary.clusters):,}", "classes given" if noun == "class" else f"{noun}s"],
     ]
     if silhouette is not None:
         tiles.append([f"{np.nanmean(silhouette):.2f}", "mean silhouette"])
@@ -182,7 +182,7 @@ def _groups(
                 "name": col.shortened(grouped.name(cluster.cluster)),
                 "size": cluster.size,
                 "share": col.figure(cluster.share),
-                "main": None if cluster.main_class is None else col.shortened(cluster.main_class),
+                "main": col.shortened(cluster.main_class) if cluster.main_class and grouped.noun != "class" else None,
                 "silhouette": None if silhouette is None else _mean(silhouette[rank == c]),
                 **traits,
                 "shapes": [[s.what, col.figure(s.mean), None if s.elsewhere is None else col.figure(s.elsewhere)]

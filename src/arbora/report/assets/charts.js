@@ -26,7 +26,7 @@ function heatTable(caption, heads, names, table, options = {}) {
       el("thead", null, el("tr", null, el("th", { scope: "col" }, options.corner || ""), heads.map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", null, table.map((row, r) => el("tr", null, el("th", { scope: "row" }, names[r]), row.map((x) => {
         const a = Math.max(0, Math.min(1, shade(row, x || 0)));
-        return el("td", { "--a": a.toFixed(3), class: a > 0.5 ? "hi" : null }, options.format ? options.format(x) : x || "");
+        return el("td", { "--a": a.toFixed(3) }, options.format ? options.format(x) : x || "");
       }))))));
 }
 

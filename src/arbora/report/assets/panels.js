@@ -68,13 +68,14 @@ function silhouetteChart() {
     const tall = sizes.map((n) => Math.max(12, (n / total) * 380));
     const height = tall.reduce((a, b) => a + b + gap, 0) + 26;
     const low = Math.min(0, ...values);
-    const X = (v) => 40 + ((v - low) / (1 - low)) * (width - 52);
+    const left = Math.min(96, 18 + 6.6 * Math.max(...D.group_names.map((name) => Math.min(name.length, 12))));
+    const X = (v) => left + ((v - low) / (1 - low)) * (width - left - 12);
     const art = svg("svg", { class: "chart knife", viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": `Silhouettes by ${D.noun}; mean ${found.mean}` });
     let y = 2;
     found.bars.forEach((bars, g) => {
       const step = tall[g] / Math.max(bars.length, 1);
       const edge = bars.map((v, i) => `H${X(v).toFixed(1)}V${(y + (i + 1) * step).toFixed(1)}`).join("");
-      art.append(svg("text", { class: "tick", x: 32, y: y + tall[g] / 2 + 4, "text-anchor": "end" }, groupName(g).slice(0, 5)),
+      art.append(svg("text", { class: "tick", x: left - 8, y: y + tall[g] / 2 + 4, "text-anchor": "end" }, groupName(g).slice(0, 12)),
         svg("g", { class: groupClass(g), ...tipped(`${titled(g)}: ${bars.length ? `from ${bars[bars.length - 1]} to ${bars[0]}` : "none of those looked at"}`) }, svg("path", { d: `M${X(0)} ${y}${edge}H${X(0)}Z` })));
       y += tall[g] + gap;
     });
