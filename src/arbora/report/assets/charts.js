@@ -11,8 +11,8 @@ function bars(caption, rows, most, wide) {
 }
 
 function dataTable(caption, heads, rows, first) {
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption }, el("table", { "aria-label": caption },
-    el("thead", null, el("tr", null, heads.map((h) => el("th", { scope: "col" }, h)))),
+  return el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption }, el("table", { "aria-label": caption },
+    el("thead", null, el("tr", null, heads.map((h) => (h ? el("th", { scope: "col" }, h) : el("td"))))),
     el("tbody", null, rows.map((row) => el("tr", null, row.map((cell, c) =>
       c === 0 && first !== false ? el("th", { scope: "row", class: "name" }, cell) : el("td", null, cell)))))));
 }
@@ -21,9 +21,9 @@ function heatTable(caption, heads, names, table, options = {}) {
   const flat = table.flat().filter((x) => x !== null);
   const most = options.most || Math.max(...flat, 1e-9);
   const shade = (row, x) => (options.byRow ? x / Math.max(row.reduce((a, b) => a + b, 0), 1e-9) : x / most);
-  return el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": caption },
+  return el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": caption },
     el("table", { class: `heat ${options.labels ? "labels" : ""}`, "aria-label": caption },
-      el("thead", null, el("tr", null, el("th", { scope: "col" }, options.corner || ""), heads.map((h) => el("th", { scope: "col" }, h)))),
+      el("thead", null, el("tr", null, options.corner ? el("th", { scope: "col" }, options.corner) : el("td", { class: "corner" }), heads.map((h) => el("th", { scope: "col" }, h)))),
       el("tbody", null, table.map((row, r) => el("tr", null, el("th", { scope: "row" }, names[r]), row.map((x) => {
         const a = Math.max(0, Math.min(1, shade(row, x || 0)));
         return el("td", { "--a": a.toFixed(3) }, options.format ? options.format(x) : x || "");
@@ -80,7 +80,7 @@ function lineChart(about, lines, options = {}) {
     box.replaceChildren(art);
   });
   const last = lines.map((l) => [l.label || "value", number(l.y[0], 7), number(l.y[l.y.length - 1], 7)]);
-  return el("figure", null, options.title ? el("h4", null, options.title) : null, box,
+  return el("figure", null, options.title ? el("h3", { class: "cap" }, options.title) : null, box,
     el("figcaption", null, [options.about, cut ? "Steep first steps lie below the picture." : null].filter(Boolean).join(" ")),
     el("div", { class: "hide" }, dataTable(`${about}: first and last`, ["line", "first", "last"], last)));
 }

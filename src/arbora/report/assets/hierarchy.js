@@ -26,7 +26,7 @@ function hierarchyPanel() {
     for (let y = z; y >= 0; y = tree.parent[y]) way.unshift(y);
     crumbs.replaceChildren(...way.flatMap((y, i) => [i ? " \u203a " : "", el("button", { type: "button", "aria-current": y === z ? "true" : null, click: () => go(y, true) }, nameOf(y))]));
     const names = members(z);
-    side.replaceChildren(el("h3", null, capital(nameOf(z))), el("p", { class: "soft" }, plural(tree.size[z], D.item)), el("ul", { class: "members" }, names.slice(0, 300).map((m) => el("li", null, m)), names.length > 300 ? el("li", null, `and ${names.length - 300} more`) : null));
+    side.replaceChildren(el("h3", null, capital(nameOf(z))), el("p", { class: "soft" }, plural(tree.size[z], D.item)), el("ul", { class: "members", tabindex: "0", "aria-label": "Members" }, names.slice(0, 300).map((m) => el("li", null, m)), names.length > 300 ? el("li", null, `and ${names.length - 300} more`) : null));
     draw(box.clientWidth);
     if (focus) (box.querySelector(`[data-node="${z}"]`) || box).focus();
   }

@@ -111,7 +111,7 @@ function drawMap() {
     const more = (others || []).filter((j) => j !== i);
     details.replaceChildren(el("h3", null, itemLink(i)), el("p", null, mark(items.group[i]), ` ${titled(items.group[i])}`, items.p ? `, probability ${percent(items.p[i])}` : ""),
       items.known ? el("p", { class: "soft" }, `known class: ${D.classes[items.known[i]]}`) : "",
-      more.length ? el("details", null, el("summary", null, `${plural(more.length, `more ${D.item}`)} here`), el("ul", { class: "members" }, more.slice(0, 100).map((j) => el("li", null, itemLink(j))), more.length > 100 ? el("li", null, "\u2026") : null)) : "");
+      more.length ? el("details", null, el("summary", null, `${plural(more.length, `more ${D.item}`)} here`), el("ul", { class: "members", tabindex: "0", "aria-label": "Others in this place" }, more.slice(0, 100).map((j) => el("li", null, itemLink(j))), more.length > 100 ? el("li", null, "\u2026") : null)) : "");
     paint();
   }
   on("pick", (i) => {
@@ -176,7 +176,7 @@ function drawMap() {
   const zoomButton = (text, label, act) => el("button", { type: "button", "aria-label": label, title: label, click: act }, text);
   return panel("map", "Map", D.map.about, el("div", { class: "mapgrid" },
     el("figure", { class: "card" }, el("div", { class: "tools" }, modes.length > 1 ? el("label", null, "Colour by", choice) : null,
-      zoomButton("+", "Zoom in", () => zoom(0.7)), zoomButton("\u2212", "Zoom out", () => zoom(1.4)), zoomButton("Reset", "Whole map", () => { home(); paint(); })), canvas,
+      zoomButton("+", "Zoom in", () => zoom(0.7)), zoomButton("\u2212", "Zoom out", () => zoom(1.4)), zoomButton("Reset", "Reset to the whole map", () => { home(); paint(); })), canvas,
     el("figcaption", null, "Drag to move, Ctrl and wheel to zoom; larger marks are several in one place.")),
     el("div", { class: "stack" }, el("div", { class: "card" }, el("h3", null, modes.length > 1 ? "Legend" : `${D.noun}s`[0].toUpperCase() + `${D.noun}s`.slice(1)), list), details)));
 }

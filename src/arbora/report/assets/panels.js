@@ -25,20 +25,26 @@ function columnBars(columns, group) {
   })), Math.max(2, ...columns.map((c) => Math.abs(c[3])))));
 }
 
+function memberList(group) {
+  const mine = D.items.name.filter((_, i) => D.items.group[i] === group.index);
+  const more = mine.length > 12 ? [el("li", null, `and ${(mine.length - 12).toLocaleString("en")} more`)] : [];
+  return el("div", null, el("h4", null, "Members"), el("ul", { class: "members", tabindex: "0", "aria-label": "Members" }, mine.slice(0, 12).map((name) => el("li", null, name)), more));
+}
+
 function groupCard(group) {
   const facts = [`${plural(group.size, D.item)}, ${percent(group.share)}`, group.main === null ? null : `mostly ${group.main}`,
     group.silhouette === null ? null : `silhouette ${group.silhouette.toFixed(2)}`].filter(Boolean).join(" \u00b7 ");
   return el("article", { class: `card ${groupClass(group.index)}`, "aria-label": titled(group.index), "data-group": group.index },
     el("div", { class: "head" }, mark(group.index), el("h3", null, capital(titled(group.index))), el("span", { class: "soft" }, facts)),
     el("div", { class: "traits" }, el("div", null, traitBars("Labels", group.labels, group.index), columnBars(group.columns, group.index), shapeTable(group.shapes)),
-      el("div", null, traitBars("Parent > child", group.pairs, group.index), traitBars("Places", group.slots, group.index))),
+      el("div", null, group.columns ? memberList(group) : null, traitBars("Parent > child", group.pairs, group.index), traitBars("Places", group.slots, group.index))),
     treeTabs(group));
 }
 
 function groupsPanel() {
   if (!D.groups.length) return null;
   const about = D.item === "tree"
-    ? "Bars: how many times as frequent as elsewhere, on a logarithmic scale. Typical trees are nearest to the mean of all; coloured nodes carry the labels listed above them."
+    ? "Bars: how many times as frequent as elsewhere, on a logarithmic scale. Typical trees are nearest to the mean of all: coloured nodes carry the labels listed above, filled ones unfold, +3 stands for three nodes below and \u00d73 for three equal leaves side by side."
     : "Bars: difference of the means inside and outside, in standard deviations.";
   const grid = el("div", { class: "cards" }, D.groups.map(groupCard));
   const all = el("button", { type: "button", hidden: true, click: () => setFocus(state.focus) }, `Show all ${D.noun}s`);
@@ -51,7 +57,7 @@ function groupsPanel() {
 
 function sizesPanel() {
   const rows = D.groups.map((g) => ({ label: el("span", null, mark(g.index), ` ${groupName(g.index)}${g.main === null ? "" : ` \u00b7 mostly ${g.main}`}`), value: g.size, text: `${g.size.toLocaleString("en")} \u00b7 ${percent(g.share)}`, group: g.index }));
-  const sizes = el("div", { class: "card" }, el("h3", null, "Sizes"), bars("Sizes", rows, undefined, true));
+  const sizes = el("div", { class: "card" }, D.silhouette ? el("h3", null, "Sizes") : null, bars("Sizes", rows, undefined, true));
   const knife = silhouetteChart();
   return panel("sizes", knife ? "Sizes and silhouettes" : "Sizes", null, knife ? el("div", { class: "two" }, sizes, knife) : sizes);
 }
@@ -94,7 +100,7 @@ function agreementPanel() {
     return panel("agreement", "Known classes", c.about, el("div", { class: "card" }, heatTable("Trees by known class and group", c.columns, c.rows, c.table, { byRow: true, corner: `class \\ ${D.noun}` })));
   }
   if (!D.agreement || !D.agreement.length) return null;
-  return panel("agreement", "Known classes", null, el("div", { class: "cards" }, D.agreement.map((c) => el("div", { class: "card" }, el("h3", null, `Level ${c.level}`), el("p", { class: "soft" }, c.about),
+  return panel("agreement", "Known classes", null, el("div", { class: D.agreement.length > 2 ? "cards three" : "cards" }, D.agreement.map((c) => el("div", { class: "card" }, el("h3", null, `Level ${c.level}`), el("p", { class: "soft" }, c.about),
     heatTable(`Rows by known class and group of level ${c.level}`, c.columns, c.rows, c.table, { byRow: true, corner: "class \\ group" })))));
 }
 
@@ -142,9 +148,9 @@ function posteriorPanel() {
   if (!p) return null;
   const one = p.levels.length === 1;
   const blocks = p.levels.flatMap((level) => {
-    const chains = [chainsBlock(level.chains), el("h4", null, "Number of groups"), el("p", { class: "soft" }, `Mean ${number(level.count.mean)}, 95% of the draws have ${level.count.interval.join(" to ")}.`),
+    const chains = [chainsBlock(level.chains), el("h3", { class: "cap" }, "Number of groups"), el("p", { class: "soft" }, `Mean ${number(level.count.mean)}, 95% of the draws have ${level.count.interval.join(" to ")}.`),
       columnChart("Posterior of the number of groups", level.count.number, level.count.probability)];
-    const pairs = level.together ? [el("h4", null, "How often two are together"), matrix(`Co-clustering ${level.name}`, level.together)] : [];
+    const pairs = level.together ? [el("h3", { class: "cap" }, "How often two are together"), matrix(`Co-clustering ${level.name}`, level.together)] : [];
     if (one) return [el("div", { class: "card" }, chains), pairs.length ? el("div", { class: "card" }, pairs) : null];
     return [el("div", { class: "card" }, el("h3", null, capital(level.name)), chains, pairs)];
   });
@@ -162,11 +168,11 @@ function parametersPanel() {
     const children = p.absent ? [...states.map((s) => `child ${s}`), "no child"] : states.map((s) => `child ${s}`);
     const slots = Object.values(k.slots)[0].map((_, l) => String(l + 1));
     const share = (x) => (x >= 0.005 ? x.toFixed(2).replace(/^0/, "") : "");
-    place.replaceChildren(el("h4", null, "Labels by hidden state"), heatTable("Labels by hidden state", k.labels, states, k.emission, { labels: true, format: share }),
+    place.replaceChildren(el("h3", { class: "cap" }, "Labels by hidden state"), heatTable("Labels by hidden state", k.labels, states, k.emission, { labels: true, format: share }),
       el("div", { class: "two" },
-        el("div", null, el("h4", null, "State of the parent, given the child's"), heatTable("State of the parent given the child's", states, children, k.transition, { most: 1, format: share })),
-        el("div", null, el("h4", null, "State of a root that is a leaf"), heatTable("State of a root that is a leaf", states, [""], [k.root], { most: 1, format: share }),
-          el("h4", null, "By place among siblings"), heatTable("By place among siblings", slots, Object.keys(k.slots), Object.values(k.slots), { most: 1, format: share }))));
+        el("div", null, el("h3", { class: "cap" }, "State of the parent, given the child's"), heatTable("State of the parent given the child's", states, children, k.transition, { most: 1, format: share })),
+        el("div", null, el("h3", { class: "cap" }, "State of a root that is a leaf"), heatTable("State of a root that is a leaf", states, ["share"], [k.root], { most: 1, format: share }),
+          el("h3", { class: "cap" }, "By place among siblings"), heatTable("By place among siblings", slots, Object.keys(k.slots), Object.values(k.slots), { most: 1, format: share }))));
   };
   const choice = el("select", { change: (e) => show(+e.target.value) }, p.components.map((k, c) => el("option", { value: c }, `${k.name}, weight ${percent(k.weight)}`)));
   show(0);
@@ -230,5 +236,5 @@ function listPanel() {
   const where = items.folder ? ` Names are below ${items.folder}` : "";
   return panel("list", `All ${D.item}s`, `${D.path_about || ""}${where}`.trim() || null, el("div", { class: "card" },
     el("div", { class: "tools" }, el("label", { class: "grow" }, `Find a ${D.item} by name`, search), el("label", null, capital(D.noun), pickGroup), pickClass ? el("label", null, "Known class", pickClass) : null, el("span", { class: "push" }, back, " ", next)), count,
-    el("div", { class: "scroll", tabindex: "0", role: "region", "aria-label": `All ${D.item}s` }, el("table", { class: "full", "aria-label": `All ${D.item}s` }, el("thead", null, el("tr", null, heads, D.map ? el("th", null, el("span", { class: "hide" }, "on the map")) : null)), body))));
+    el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `All ${D.item}s` }, el("table", { class: "full", "aria-label": `All ${D.item}s` }, el("thead", null, el("tr", null, heads, D.map ? el("th", null, el("span", { class: "hide" }, "on the map")) : null)), body))));
 }

@@ -29,7 +29,7 @@ function drawTree(drawing, group, own, name) {
     open.add(u);
     rows += runs[u].length - 1;
   }
-  const box = el("div", { class: "treebox", tabindex: "0", role: "region", "aria-label": `Tree ${name}` });
+  const box = el("div", { class: "treebox", tabindex: "0", role: "group", "aria-label": `Tree ${name}` });
   const short = (text) => (text.length > 22 ? `${text.slice(0, 21)}\u2026` : text);
 
   function layout() {
@@ -61,7 +61,7 @@ function drawTree(drawing, group, own, name) {
     const spare = box.clientWidth - x[widths.length - 1] - 40 - 7.4 * widths[widths.length - 1];
     if (spare > 0 && widths.length > 1) for (let d = 1; d < widths.length; d++) x[d] += Math.min(70, spare / (widths.length - 1)) * d;
     const width = x[widths.length - 1] + 24 + 7.4 * (widths[widths.length - 1] || 0);
-    return { placed, x, width, height: row * ROW + 14 };
+    return { placed, x, width, height: row * ROW + 16 };
   }
 
   function draw(focus) {
@@ -72,21 +72,21 @@ function drawTree(drawing, group, own, name) {
     let again = null;
     for (const at of placed) {
       const u = at.run[0];
-      const [cx, cy] = [x[at.depth], at.y + 14];
+      const [cx, cy] = [x[at.depth], at.y + 20];
       if (at.parent) {
-        const [px, py] = [x[at.parent.depth], at.parent.y + 14];
+        const [px, py] = [x[at.parent.depth], at.parent.y + 20];
         const mid = (px + cx) / 2;
         links.append(svg("path", { d: `M${px} ${py}C${mid} ${py} ${mid} ${cy} ${cx} ${cy}` }));
       }
       const folds = runs[u].length > 0;
       const isOpen = open.has(u);
       const more = hidden(u);
-      const told = [word(u), at.run.length > 1 ? `${at.run.length} times side by side` : "",
-        drawing.slot[u] >= 0 ? `child ${drawing.slot[u] + 1}${at.run.length > 1 ? ` to ${drawing.slot[at.run[at.run.length - 1]] + 1}` : ""}` : "root",
-        below[u] ? `${plural(below[u], "node")} below` : "", more ? `${more} more not drawn` : ""].filter(Boolean).join(", ");
       const outer = folds && isOpen;
       const count = at.run.length > 1 ? ` \u00d7${at.run.length}` : "";
       const rest = !outer && (below[u] || more) ? ` +${below[u] + more}` : outer && more ? ` +${more}` : "";
+      const told = [short(word(u)) + count + rest, short(word(u)) === word(u) ? "" : word(u), at.run.length > 1 ? `${at.run.length} times side by side` : "",
+        drawing.slot[u] >= 0 ? `child ${drawing.slot[u] + 1}${at.run.length > 1 ? ` to ${drawing.slot[at.run[at.run.length - 1]] + 1}` : ""}` : "root",
+        below[u] ? `${plural(below[u], "node")} below` : "", more ? `${more} more not drawn` : ""].filter(Boolean).join(", ");
       const node = svg("g", {
         class: `${own.has(word(u)) ? "own" : ""} ${folds && !isOpen ? "shut" : ""}`, role: folds ? "button" : "img", tabindex: folds ? "0" : null,
         "aria-expanded": folds ? String(isOpen) : null, "aria-label": told, "data-node": u, ...tipped(told),
