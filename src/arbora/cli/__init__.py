@@ -1,6 +1,6 @@
-"""The command line: ``arbora info|formats|convert|cluster|hierarchy|predict|encode|report|...``; see ``arbora -h``."""
+"""The command line: ``arbora --help`` lists its commands."""
 
-from . import classify, hierarchy, report  # noqa: F401, they add their commands
+from . import classify, hierarchy, report, reproduce, warmup  # noqa: F401, they add their commands
 from .commands import app
 
 __all__ = ["app", "main"]
