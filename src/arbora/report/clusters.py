@@ -77,7 +77,9 @@ def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:
     if hasattr(model, "unions_"):
         from .unions import gather_unions
 
-        page |= gather_unions(model, grouped)
+        page |= gather_unions(model)
+        if page["merges"] is None and len(model.merges_):
+            page["notes"].append(f"{len(model.merges_):,} merges are too many to draw.")
     return page
 
 

@@ -67,6 +67,8 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
         "data_facts": {"n_rows": rows.shape[0], "n_columns": rows.shape[1], "data_sha256": digest},
     }
     page["n_groups"] = len(page["group_names"])
+    if page["hierarchy"] is None:
+        page["notes"].append(f"The tree has {tree.n_nodes:,} nodes, more than the {MAX_NODES:,} that can be drawn.")
     if len(shown) < len(rows):
         page["notes"].append(f"{len(shown):,} of {len(rows):,} rows, evenly spread, are on the map and in the list.")
     if hasattr(model, "trace_"):

@@ -12,7 +12,7 @@ MAX_UNION_NODES = 150
 MAX_MERGES = 1_500
 
 
-def gather_unions(model: Any, grouped: Any) -> dict[str, Any]:
+def gather_unions(model: Any) -> dict[str, Any]:
     """Both pictures, as coordinates."""
     n = model.n_components_
     shown = [_archetype(union, c) for c, union in enumerate(model.unions_[:MAX_ARCHETYPES])]
