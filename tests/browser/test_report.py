@@ -67,6 +67,11 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     ab.TreeUnionMixture(3, search="greedy").fit(few).report(few, where / "unions.html")
     classifier = ab.TreeClassifier(ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0), "logistic", random_state=0)
     write_report(classifier.fit(trees), trees, where / "classes.html", warned=["Beware."])
+    (where / "my docs").mkdir()
+    for n in range(6):
+        (where / "my docs" / f"a#{n}%.xml").write_text(f"<a>{'<b/>' * (n % 3)}</a>")
+    files = ab.read_xml(where / "my docs")
+    ab.HiddenTreeMixture(2, 2, max_iter=3, tol=0, random_state=0).fit(files).report(files, where / "files.html")
     return where
 
 
@@ -212,6 +217,31 @@ def test_the_map_zooms_and_tells(visit: Open) -> None:
     assert float(canvas.get_attribute("data-span")) == pytest.approx(0.8 * first, rel=1e-2)
     page.locator("#list tbody button").nth(3).click()
     assert "alert(3)" in page.locator("#map [aria-live] h3").inner_text()
+
+
+def test_a_dot_leads_to_its_document(visit: Open, folder: Path) -> None:
+    page = visit("files")
+    page.locator("#list tbody button").nth(2).click()
+    link = page.locator("#map [aria-live] h3 a")
+    assert link.inner_text() == "a#2%.xml"
+    assert link.evaluate("a => a.href") == (folder / "my docs" / "a#2%.xml").as_uri()
+    x, y = page.locator("#map canvas").evaluate(OTHER_MARK)
+    page.locator("#map canvas").click(position={"x": x, "y": y})
+    assert link.inner_text() != "a#2%.xml"
+    assert link.evaluate("a => a.href").startswith((folder / "my docs").as_uri())
+
+
+# A place on the map where something is drawn, far from the ring around what was chosen and from the words at the axes.
+OTHER_MARK = """canvas => {
+  const scale = devicePixelRatio, wide = canvas.width;
+  const data = canvas.getContext('2d').getImageData(0, 0, wide, canvas.height).data;
+  const found = [];
+  for (let y = 20; y < canvas.height - 40 * scale; y++) for (let x = Math.round(50 * scale); x < wide - 5; x++)
+    if (data[4 * (y * wide + x) + 3] > 150) found.push([x / scale, y / scale]);
+  const ring = found.filter(([x, y]) => { const i = 4 * (Math.round(y * scale) * wide + Math.round(x * scale));
+    return Math.max(data[i], data[i + 1], data[i + 2]) < 50; });
+  const [cx, cy] = ring.length ? ring[Math.floor(ring.length / 2)] : [-999, -999];
+  return found.find(([x, y]) => Math.hypot(x - cx, y - cy) > 60); }"""
 
 
 def test_the_icicle_zooms_and_comes_back(visit: Open) -> None:

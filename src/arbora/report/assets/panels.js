@@ -100,7 +100,7 @@ function agreementPanel() {
     return panel("agreement", "Known classes", c.about, el("div", { class: "card" }, heatTable("Trees by known class and group", c.columns, c.rows, c.table, { byRow: true, corner: `class \\ ${D.noun}` })));
   }
   if (!D.agreement || !D.agreement.length) return null;
-  return panel("agreement", "Known classes", null, el("div", { class: D.agreement.length > 2 ? "cards three" : "cards" }, D.agreement.map((c) => el("div", { class: "card" }, el("h3", null, `Level ${c.level}`), el("p", { class: "soft" }, c.about),
+  return panel("agreement", "Known classes", null, el("div", { class: "cards" }, D.agreement.map((c) => el("div", { class: "card" }, el("h3", null, `Level ${c.level}`), el("p", { class: "soft" }, c.about),
     heatTable(`Rows by known class and group of level ${c.level}`, c.columns, c.rows, c.table, { byRow: true, corner: "class \\ group" })))));
 }
 
