@@ -307,3 +307,12 @@ def test_very_many_trees_and_clusters_stay_small(tmp_path: Path) -> None:
     page = page_data((tmp_path / "r.html").read_text())
     assert len(page["items"]["name"]) == 10_000
     assert "of 3,000 trees, evenly spread," in page["silhouette"]["about"]
+
+
+@pytest.mark.filterwarnings("ignore::arbora.errors.UnexplainedTreesWarning")
+def test_awkward_trees_have_a_page_too(awkward: ab.Forest) -> None:
+    if not awkward.n_trees:
+        pytest.skip("no trees, no model")
+    model = ab.HiddenTreeMixture(2, 2, max_iter=2, tol=0, random_state=0).fit(awkward)
+    html = render(gather(model, awkward))
+    assert sum(group["size"] for group in page_data(html)["groups"]) == awkward.n_trees
