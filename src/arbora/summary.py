@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from .forest import Forest, as_forest
+from .forest import Forest, _natural, as_forest
 from .kernels import layout
 from .metrics import ruzicka_distance, slot_label_counts
 
@@ -185,7 +185,7 @@ def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
     truth = [str(name) for name in known]
-    names = sorted({*truth, *found})
+    names = sorted({*truth, *found}, key=_natural)
     parts = precision_recall_fscore_support(truth, found, labels=names, zero_division=0.0)
     by_class = {
         name: {"trees": int(n), "precision": precision, "recall": recall, "f1": f1}

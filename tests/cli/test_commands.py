@@ -618,7 +618,10 @@ def test_classes_by_folder_and_by_table(tmp_path: Path) -> None:
     assert "adjusted Rand index" in run("cluster", tmp_path, *FAST, "--classes", table)
     run("convert", tmp_path, tmp_path / "t.jsonl", "--classes", "folder", "--format", "xml")
     assert read(tmp_path / "t.jsonl").target.tolist() == ["x", "x", "y", "y"]
-    table.write_text("name,class\nx1.xml,one\n")
+    table.write_text("name,class\nx1.xml,one\nx2.xml,two\ny1.xml,two\nghost.xml,two\n")
+    done = CliRunner().invoke(app, ["info", str(tmp_path / "x"), "--classes", str(table)])
+    assert "rows for trees that are not here, ghost.xml and 1 other; they are not used" in done.stderr
+    table.write_text("name,class\nx1.xml,one\nx2.xml,\n")
     said = fails("info", tmp_path / "x", tmp_path / "y", "--classes", table)
     assert "x2.xml and 2 others; " in said
     table.write_text("x1.xml,one\n")

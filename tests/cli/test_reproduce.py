@@ -101,3 +101,22 @@ def test_the_list_unknown_names_and_json(calls, tmp_path):
     (record,) = json.loads(run("small", "-o", tmp_path, "--json").stdout)
     assert record["verdict"] == "all within"
     assert record["command"] == "arbora reproduce small"
+
+
+def test_a_table_cut_short_is_written_and_gone_on_with(calls, tmp_path, monkeypatch):
+    full = reproduce.EXPERIMENTS["small"]
+
+    def cut_short(quick):
+        """A table that is not whole."""
+        table = full(quick)
+        table.finished = False
+        return table
+
+    monkeypatch.setitem(reproduce.EXPERIMENTS, "small", cut_short)
+    done = run("small", "other", "-o", tmp_path, code=130)
+    assert "the same command goes on" in done.stderr
+    assert (tmp_path / "small.md").exists()
+    assert calls == [("small", False)]
+    monkeypatch.setitem(reproduce.EXPERIMENTS, "small", full)
+    run("small", "other", "-o", tmp_path)
+    assert calls == [("small", False), ("small", False), ("other", False)]

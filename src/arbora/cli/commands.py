@@ -569,6 +569,9 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results; made if need be.")] = Path(
         "arbora-demo"
     ),
+    documents: Annotated[
+        Path | None, typer.Option("--documents", help="Also write the documents here, as XML in folders by kind.")
+    ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -581,8 +584,10 @@ def demo(
     Examples:
       arbora demo
       arbora demo --output demo-results --seed 1
+      arbora demo --documents corpus
     """
     from ..datasets import load_demo
+    from ..datasets.documents import write_documents
     from ..errors import ReadError
     from . import files, fitting, results
 
@@ -593,6 +598,8 @@ def demo(
         picture = output / "clusters.png" if files.has_package("matplotlib") else None
         targets = results.Outputs(output / "clusters.csv", output / "model.arbora", output / "report.html", picture)
         forest = load_demo()
+        if documents is not None:
+            teller.say(f"{documents}: {write_documents(forest, documents)} documents")
         fitted = fitting.fit_mixture(forest, None, {"random_state": seed}, teller)
         results.tell(forest, fitted, targets, _command_line(), as_json, teller)
     if fitted.interrupted:
@@ -617,7 +624,7 @@ def _load(path: Path) -> Any:
     from ..errors import ModelFileError
 
     if path.is_file() and not zipfile.is_zipfile(path):
-        raise ModelFileError(f"{path}: this is not a model file; name one that arbora cluster --save wrote")
+        raise ModelFileError(f"{path}: this is not a model file; name one that an option --save wrote")
     return load(path)
 
 

@@ -71,10 +71,11 @@ def assignments(model: Any, forest: Forest, labels: Any = None) -> dict[str, lis
     `labels` are the clusters, if they are known.  A tree that may be of a new group (cluster -1) has the probability of
     that, which is the last column of `predict_proba`.
     """
+    forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest)
     cluster = np.asarray(model.predict(forest) if labels is None else labels)
     score = model.score_samples(forest)
-    unseen = (forest.with_vocabulary(model.vocabulary_).label == UNSEEN) & (getattr(model, "labels", True) is not False)
+    unseen = (forest.label == UNSEEN) & (getattr(model, "labels", True) is not False)
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "cluster": cluster.tolist(),

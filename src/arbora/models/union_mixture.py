@@ -46,6 +46,8 @@ class _Fit(NamedTuple):
 class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     """A mixture of tree-unions of least description length; the number of classes is found.
 
+    Parameters
+    ----------
     n_components : how many classes; None, the default, as many as make the description shortest.
     node_cost : nats for a node of a union (1 in the paper).
     noise_cost : nats for a node told with the one tree that has it instead of with the union; None: the paper's code,

@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..forest import UNSEEN, Forest
+from ..forest import UNSEEN, Forest, _natural
 from ..metrics import silhouette_samples, slot_label_counts
 from ..models.base import fingerprint, read_or_convert
 from ..projection import principal_plane
@@ -105,9 +105,10 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         items["silhouette"] = col.rounded(silhouette[shown], 2)
     classes: list[str] = []
     if forest.target is not None:
-        known = np.array([str(name) for name in forest.target.tolist()])
-        classes, of_tree = (part.tolist() for part in np.unique(known, return_inverse=True))
-        items["known"] = [of_tree[t] for t in shown]
+        known = [str(name) for name in forest.target.tolist()]
+        classes = sorted(set(known), key=_natural)
+        number = {name: c for c, name in enumerate(classes)}
+        items["known"] = [number[known[t]] for t in shown]
     page: dict[str, Any] = {
         "noun": grouped.noun,
         "item": "tree",

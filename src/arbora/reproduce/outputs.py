@@ -51,7 +51,10 @@ class Outputs:
         for file, content in table.files().items():
             self._write(file, content)
         self._write(f"{name}.md", table.markdown(record.command, seconds).encode())
-        self._write(f"{name}.json", (json.dumps(record._asdict(), indent=1) + "\n").encode())
+        if table.finished:
+            self._write(f"{name}.json", (json.dumps(record._asdict(), indent=1) + "\n").encode())
+        else:
+            (self.folder / f"{name}.json").unlink(missing_ok=True)
         return record
 
     def summarise(self, records: list[Record]) -> None:
