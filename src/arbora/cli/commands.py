@@ -351,7 +351,7 @@ def cluster(
     jobs: Jobs = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")] = None,
     save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="A page with tables and picture: .html.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="The picture alone: .png.")] = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
