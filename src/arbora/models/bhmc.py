@@ -109,27 +109,7 @@ class BHMC(VectorEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ):
-        self.depth = depth
-        self.tree = tree
-        self.branching = branching
-        self.procedure = procedure
-        self.path_concentration = path_concentration
-        self.weight_concentration = weight_concentration
-        self.root_concentration = root_concentration
-        self.component_variance = component_variance
-        self.mean_variance = mean_variance
-        self.scaling = scaling
-        self.n_projected = n_projected
-        self.start = start
-        self.estimate = estimate
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._remember(locals())
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
@@ -339,33 +319,7 @@ class RBHMC(BHMC):
         random_state: Any = None,
         verbose: int = 0,
     ):
-        super().__init__(
-            depth,
-            tree=tree,
-            branching=branching,
-            procedure=procedure,
-            path_concentration=path_concentration,
-            weight_concentration=weight_concentration,
-            root_concentration=root_concentration,
-            component_variance=component_variance,
-            mean_variance=mean_variance,
-            scaling=scaling,
-            n_projected=n_projected,
-            start=start,
-            estimate=estimate,
-            n_iter=n_iter,
-            burn_in=burn_in,
-            thin=thin,
-            n_chains=n_chains,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.regularization = regularization
-        self.margin = margin
-        self.direction_scale = direction_scale
-        self.intercept = intercept
+        self._remember(locals())
 
     def _check_settings(self) -> None:
         super()._check_settings()
