@@ -62,9 +62,10 @@ class BHMC(VectorEstimator):
         ``"auto"`` is "columns" if the largest deviation of a column is above ten times the median one, else "common".
     n_projected : principal components kept, if there are more columns; None keeps the columns.
     start : ``"ward"`` begins the chains at a Ward tree, ``"prior"`` at trees from the prior.
-    estimate : which tree stands for all draws: ``"consensus"`` is the average-linkage tree of the co-occurrence on all
-        levels, ``"least_squares"`` the draw closest to that co-occurrence, ``"vi"`` has the least expected variation of
-        information on each level, ``"best"`` is the draw of highest (regularised) complete-data log-likelihood.
+    estimate : which tree stands for all draws: ``"consensus"`` is the Ward tree of how often two rows part ways, over
+        all levels and draws, ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
+        expected variation of information on each level, ``"best"`` is the draw of highest (regularised) complete-data
+        log-likelihood.
     n_iter, burn_in, thin, n_chains, n_jobs : sweeps of each chain; draws are kept after `burn_in` (None: half), every
         `thin`; chains run in `n_jobs` threads, and the result does not depend on it.
 
