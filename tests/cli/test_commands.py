@@ -175,6 +175,13 @@ def test_format_and_skip_bad(tmp_path: Path) -> None:
     (tmp_path / "good.json").write_text("[]")
     assert "several formats (1 json, 1 xml); --format FORMAT reads those of one and" in fails("info", tmp_path)
     assert "name files of one format" in fails("info", tmp_path / "good.xml", tmp_path / "good.json")
+    site = tmp_path / "site"
+    site.mkdir()
+    for name in ("a.html", "b.html", "c.json"):
+        (site / name).write_text("[]")
+    told = CliRunner().invoke(app, ["info", str(site), "--json"])
+    assert json.loads(told.stdout)["n_trees"] == 2
+    assert "site: reading its 2 html files, not its 1 json; --format chooses others" in told.stderr
     assert json.loads(run("info", tmp_path, "--format", "xml", "--json"))["n_trees"] == 1
     (tmp_path / "bad.xml").write_text("<a>")
     said = fails("info", tmp_path / "*.xml")

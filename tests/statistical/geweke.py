@@ -81,6 +81,30 @@ class Game:
                 labels.append(draw(rng, params.emission[:, states[-1], k]))
         return np.array(labels, np.int32)
 
+    def log_prob_of_labels(self, state, labels):
+        """What the parameters say of the labels given the shapes, by sums over the states from the leaves up."""
+        params, total, label = state.params, 0.0, iter(labels)
+        for tree, k in zip(self.trees, state.label, strict=True):
+            upward = []
+            for u, (parent, slot, _) in enumerate(tree):
+                children = children_of(tree, u, N_SLOTS)
+                if not children:
+                    p = params.leaf[slot, :N_STATES, k] / params.leaf[slot, :N_STATES, k].sum()
+                else:
+                    slots = list(range(N_SLOTS)) if self.spec.absent_is_state else sorted(children)
+                    switch = params.switch[slots, k] / params.switch[slots, k].sum()
+                    # What a child's labels say of its state; an absent child is in the state of its own.
+                    child = [upward[children[l][0]] if l in children else np.eye(N_STATES + 1)[-1] for l in slots]
+                    mass = np.prod([c.sum() for c in child])
+                    p = sum(
+                        f * mass / c.sum() * (c @ params.transition[l, : len(c), :, k])
+                        for l, f, c in zip(slots, switch, child, strict=True)
+                    )
+                upward.append(p * params.emission[next(label), :, k])
+                if parent < 0:
+                    total += np.log(upward[-1].sum())
+        return total
+
     def statistics(self, state, labels):
         """Functions of partition, parameters and labels that notice errors in any of the updates."""
         params, k = state.params, state.label
@@ -91,6 +115,10 @@ class Game:
         values = [len(size), state.concentration, *np.log(state.priors), k[0] == k[1], (labels == 0).mean()]
         values += [(root == first).mean(), np.mean(same), (params.emission[0, :, k] ** 2).mean()]
         values += [(params.switch[0, k] ** 2).mean(), (params.transition[0, 0, 0, k] ** 2).mean()]
+        # What the switches add: the difference has none of the labels' own spread, and so a small standard error.
+        even = state._replace(params=params._replace(switch=np.full_like(params.switch, 1 / N_SLOTS)))
+        says = self.log_prob_of_labels(state, labels)
+        values += [says, says - self.log_prob_of_labels(even, labels)]
         values += [(params.leaf[0, 0, k] ** 2).mean(), np.mean(params.emission[root, :, k].max(axis=1))]
         if self.spec.structure:
             values.append((params.branching[:, k] ** 2).mean())
@@ -119,8 +147,9 @@ class Game:
             state, _ = chain._refresh(rng, state._replace(label=label, params=params))
             drawn = chain._draw_concentration(rng, state.concentration, state.label.max() + 1)
             state = state._replace(concentration=drawn)
-            labels = self.draw_labels(rng, state)
+            # Before the labels are drawn anew: those would forgive parameters drawn without regard to the old ones.
             values.append(self.statistics(state, labels))
+            labels = self.draw_labels(rng, state)
         means = np.array([part.mean(axis=0) for part in np.array_split(np.array(values), 20)])
         return means.mean(axis=0), means.std(axis=0, ddof=1) / np.sqrt(len(means))
 

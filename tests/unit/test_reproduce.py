@@ -2,17 +2,13 @@
 
 import csv
 import io
-import sys
 
 import numpy as np
 import pytest
 
 import arbora as ab
-from arbora import reproduce
-from arbora.reproduce import __main__ as command
 from arbora.reproduce import authors, authors_kernels, figures, inex, procedures, published, runs, synthetic
 from arbora.reproduce.published import Row
-from arbora.reproduce.table import Picture, Table, as_csv
 from tests.reference import authors as twin
 from tests.reference import hidden_tree as exact_twin
 
@@ -243,20 +239,3 @@ def test_processes_change_nothing():
     for a, b in zip(here, there, strict=True):
         np.testing.assert_array_equal(a.labels, b.labels)
         np.testing.assert_array_equal(a.n_groups, b.n_groups)
-
-
-def test_the_command_writes_tables_pictures_and_data(tmp_path, monkeypatch, capsys):
-    def small(quick):
-        table = Table("Title", ["a"], [[str(quick)]])
-        table.pictures["figure"] = Picture("A caption", PNG, as_csv(["x", "y"], [("b", 0.5)]))
-        return table
-
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "small", small)
-    monkeypatch.setattr(sys, "argv", ["reproduce", "small", "--quick", "--output", str(tmp_path)])
-    assert command.main() == 0
-    text = (tmp_path / "small.md").read_text()
-    assert text.strip() == capsys.readouterr().out.strip()
-    assert "| True |" in text
-    assert "![A caption](figure.png)" in text
-    assert (tmp_path / "figure.png").read_bytes() == PNG
-    assert (tmp_path / "figure.csv").read_text() == "x,y\nb,0.5\n"

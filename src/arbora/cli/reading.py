@@ -3,6 +3,7 @@
 import csv
 import os
 import re
+import warnings
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -46,7 +47,7 @@ def find(
         if otherwise is not None and (None in found or (len(found) > 1 and otherwise in found)):
             return find(paths, otherwise, options)
         if len(found) > 1:
-            raise _several_formats(paths, found)
+            return find(paths, _most_frequent(paths, found), options)
         (format,) = found
         if format is None:
             known = ", ".join(FORMATS)
@@ -150,13 +151,19 @@ def _files(paths: Sequence[Path], format: str | None) -> list[str]:
     return files
 
 
-def _several_formats(paths: Sequence[Path], found: Counter[str | None]) -> ReadError:
-    named = f"{paths[0]}{' ...' if len(paths) > 1 else ''}"
-    counts = ", ".join(sorted(f"{n} {format or 'unknown'}" for format, n in found.items()))
-    advice = "name files of one format"
-    if any(path.is_dir() for path in paths):
-        advice = "--format FORMAT reads those of one and leaves out the others of a folder"
-    return ReadError(f"{named}: files of several formats ({counts}); {advice}")
+def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:
+    """The format that most files of folders have, the others being told; of files that were named none is left out."""
+    counts = [f"{n} {format or 'unknown'}" for format, n in found.most_common()]
+    (first, n_first), (_, n_second), *_ = found.most_common()
+    if first is None or n_first == n_second or not all(path.is_dir() for path in paths):
+        named = f"{paths[0]}{' ...' if len(paths) > 1 else ''}"
+        advice = "name files of one format"
+        if any(path.is_dir() for path in paths):
+            advice = "--format FORMAT reads those of one and leaves out the others of a folder"
+        raise ReadError(f"{named}: files of several formats ({', '.join(sorted(counts))}); {advice}")
+    message = f"{paths[0]}: reading its {counts[0]} files, not its {', '.join(counts[1:])}; --format chooses others"
+    warnings.warn(message, UserWarning, stacklevel=3)
+    return first
 
 
 def _options(format: str, options: Sequence[str] | None) -> dict[str, str]:

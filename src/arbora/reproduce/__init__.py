@@ -5,7 +5,7 @@ from collections.abc import Callable
 from .bhmc import against_ward, animals, fashion
 from .encoder import table2 as encoder_table2
 from .encodings import encodings
-from .evidence import defaults
+from .evidence import defaults, readings
 from .figures import figures5_to_7
 from .inex import figure9, tables2_and_3
 from .matching import matching
@@ -27,6 +27,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "002-matching": matching,
     "002-shock": shock,
     "defaults": defaults,
+    "readings": readings,
     "003-animals": animals,
     "003-fashion": fashion,
     "003-defaults": against_ward,

@@ -73,7 +73,8 @@ def _silhouettes(runs: Runs, rows: Sequence[Row]) -> Table:
             cells += [_score(some), against(TABLE2[row], some)]
         table.rows.append([str(row.n_states), row.name, str(TABLE2[row]), *cells])
     tallies = (f"{p.name}, {tally([row[4 + 2 * k] for row in table.rows])}" for k, p in enumerate(COLUMNS))
-    table.remarks.append(f"Rows by verdict: {'; '.join(tallies)}.")
+    table.verdict = "; ".join(tallies)
+    table.remarks.append(f"Rows by verdict: {table.verdict}.")
     return table
 
 

@@ -68,7 +68,8 @@ def _beside_the_paper(runs: Runs, rows: Sequence[Row], n_runs: int) -> Table:
         theirs = [str(published), score(emulated), prototype1(row)[0], verdict(published, emulated, row)]
         table.rows.append([str(row.n_states), row.name, *theirs, score(own), verdict(published, own, row), exact])
     tallies = (f"{name}, {tally([row[at] for row in table.rows])}" for name, at in ((AUTHORS.name, 5), (OWN.name, 7)))
-    table.remarks.append(f"Rows by verdict: {'; '.join(tallies)}.")
+    table.verdict = "; ".join(tallies)
+    table.remarks.append(f"Rows by verdict: {table.verdict}.")
     return table
 
 

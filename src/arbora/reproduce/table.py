@@ -27,6 +27,7 @@ class Table:
     remarks: list[str] = field(default_factory=list)
     more: list["Table"] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)  # by name of the file, without suffix
+    verdict: str = ""  # how ours compare with the published numbers, in a line
     images: dict[str, bytes] = field(default_factory=dict)  # pictures without data, by name of the file
 
     def markdown(self, command: str, seconds: float) -> str:
@@ -36,7 +37,7 @@ class Table:
             if table is not self:
                 lines += [f"### {table.title}", ""]
             if table.header:
-                lines += [_row(table.header), _row(["---"] * len(table.header)), *(_row(row) for row in table.rows), ""]
+                lines += [row(table.header), row(["---"] * len(table.header)), *map(row, table.rows), ""]
             if table.remarks:
                 lines += [*(f"- {remark}" for remark in table.remarks), ""]
         for name, picture in self.pictures.items():
@@ -50,7 +51,8 @@ class Table:
         return named | {f"{name}.csv": picture.data.encode() for name, picture in self.pictures.items()}
 
 
-def _row(cells: Sequence[str]) -> str:
+def row(cells: Sequence[str]) -> str:
+    """A row of a Markdown table."""
     return "| " + " | ".join(cells) + " |"
 
 

@@ -1,0 +1,108 @@
+"""``arbora reproduce``: the tables and figures of the papers, ours beside theirs."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .commands import Json, Quiet, app
+from .tell import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
+
+
+def _complete(incomplete: str) -> list[str]:
+    from ..reproduce import EXPERIMENTS
+
+    return [name for name in ("all", *EXPERIMENTS) if name.startswith(incomplete)]
+
+
+@app.command()
+@command
+def reproduce(
+    names: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="[NAME]...",
+            help="Experiments, or all; without a name they are listed.",
+            default_factory=list,
+            show_default=False,
+            autocompletion=_complete,
+        ),
+    ],
+    quick: Annotated[bool, typer.Option("--quick", help="Fewer runs and settings, to see that it works.")] = False,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for tables and pictures.")] = Path(
+        "arbora-reproduction"
+    ),
+    again: Annotated[bool, typer.Option("--again", help="Run also what the folder already holds.")] = False,
+    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes for the fits; changes no result.")] = 1,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Run experiments of the papers and lay our numbers beside the published ones.
+
+    Tables are printed and written to the folder, with pictures, the numbers in them, and summary.md. What is finished
+    is not run again; after Ctrl-C the same command goes on. The data sets are found below $ARBORA_DATA.
+
+    \b
+    Examples:
+      arbora reproduce
+      arbora reproduce 000-table1 --jobs 2
+      arbora reproduce all --quick
+    """
+    from ..errors import DataNotFoundError
+    from ..reproduce import EXPERIMENTS
+    from ..reproduce.outputs import Outputs, as_dict
+    from ..reproduce.runs import cpu_seconds, use_processes
+
+    if not names:
+        _list(as_json)
+        return
+    unknown = [name for name in names if name not in EXPERIMENTS and name != "all"]
+    if unknown:
+        raise usage("NAME", f"no experiment {unknown[0]!r}; wanted all, or of: {', '.join(EXPERIMENTS)}")
+    outputs, records, absent = Outputs(output), [], []
+    use_processes(jobs)
+    with Teller(quiet).listening() as teller:
+        for name in EXPERIMENTS if "all" in names else names:
+            record = None if again else outputs.find(name, quick)
+            if record is not None:
+                teller.say(f"{name}: done before, in {output}; --again runs it anew")
+            else:
+                teller.say(f"{name}: {_purpose(name)}")
+                start = cpu_seconds()
+                try:
+                    table = EXPERIMENTS[name](quick)
+                except DataNotFoundError as error:
+                    absent.append(name)
+                    teller.warn(f"{name}: {error}")
+                    continue
+                except KeyboardInterrupt:
+                    raise fail(
+                        f"interrupted; what is finished is in {output}, and the same command goes on", INTERRUPTED
+                    ) from None
+                record = outputs.keep(name, quick, table, cpu_seconds() - start)
+            records.append(record)
+            if not as_json:
+                typer.echo(outputs.text(name))
+        if records:
+            outputs.summarise(records)
+    if as_json:
+        print_json([as_dict(record) for record in records])
+    if absent:
+        raise fail(f"without data, not run: {', '.join(absent)}", BAD_INPUT)
+
+
+def _purpose(name: str) -> str:
+    from ..reproduce import EXPERIMENTS
+
+    return (EXPERIMENTS[name].__doc__ or "").splitlines()[0]
+
+
+def _list(as_json: bool) -> None:
+    from ..reproduce import EXPERIMENTS
+
+    if as_json:
+        print_json({name: _purpose(name) for name in EXPERIMENTS})
+        return
+    width = max(map(len, EXPERIMENTS))
+    for name in EXPERIMENTS:
+        typer.echo(f"{name:<{width}}  {_purpose(name)}")

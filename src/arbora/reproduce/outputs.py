@@ -1,0 +1,71 @@
+"""The folder that holds what experiments gave, so that a long run can be interrupted and gone on with."""
+
+import json
+from pathlib import Path
+from typing import Any, NamedTuple
+
+from .. import __version__
+from ..io.container import written_whole
+from .table import Table, row
+
+
+class Record(NamedTuple):
+    """What is known of a finished experiment besides its table."""
+
+    name: str
+    title: str
+    verdict: str
+    quick: bool
+    seconds: float  # of processor time
+    version: str
+
+    @property
+    def command(self) -> str:
+        """What one types to run it again."""
+        return f"arbora reproduce {self.name}" + (" --quick" if self.quick else "")
+
+
+class Outputs:
+    """NAME.md, its pictures and their numbers, and NAME.json, which comes last: an experiment that has one is done."""
+
+    def __init__(self, folder: Path) -> None:
+        self.folder = folder
+
+    def find(self, name: str, quick: bool) -> Record | None:
+        """The record of an experiment that this version has finished, as quick or as thorough as wanted."""
+        try:
+            record = Record(**json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8")))
+        except (OSError, ValueError, TypeError):
+            return None  # never run, or cut short: it is run again
+        same = record.quick == quick and record.version == __version__
+        return record if same and (self.folder / f"{name}.md").exists() else None
+
+    def text(self, name: str) -> str:
+        """The table of a finished experiment."""
+        return (self.folder / f"{name}.md").read_text(encoding="utf-8")
+
+    def keep(self, name: str, quick: bool, table: Table, seconds: float) -> Record:
+        """Write a table, its pictures and their numbers."""
+        self.folder.mkdir(parents=True, exist_ok=True)
+        record = Record(name, table.title, table.verdict, quick, round(seconds, 1), __version__)
+        for file, content in table.files().items():
+            self._write(file, content)
+        self._write(f"{name}.md", table.markdown(record.command, seconds).encode())
+        self._write(f"{name}.json", (json.dumps(record._asdict(), indent=1) + "\n").encode())
+        return record
+
+    def summarise(self, records: list[Record]) -> None:
+        """Write summary.md: one line for each experiment."""
+        header = ["experiment", "what", "verdict", "processor time"]
+        lines = [row(header), row(["---"] * len(header))]
+        lines += [row([f"`{r.command}`", r.title, r.verdict or "-", f"{r.seconds:.0f} s"]) for r in records]
+        self._write("summary.md", "\n".join([*lines, ""]).encode())
+
+    def _write(self, file: str, content: bytes) -> None:
+        with written_whole(self.folder / file) as temporary:
+            Path(temporary).write_bytes(content)
+
+
+def as_dict(record: Record) -> dict[str, Any]:
+    """A record for JSON, with the command."""
+    return {**record._asdict(), "command": record.command}
