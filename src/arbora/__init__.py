@@ -53,7 +53,7 @@ _HOME = {
 }
 _MODULES = (
     *("chain", "datasets", "diagnostics", "errors", "forest", "hierarchy", "io"),
-    *("metrics", "models", "plot", "reproduce", "sharing", "summary"),
+    *("metrics", "models", "plot", "report", "reproduce", "sharing", "summary"),
 )
 
 __all__ = [

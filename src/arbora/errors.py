@@ -49,5 +49,9 @@ class SkippedFilesWarning(UserWarning):
     """Some files could not be read and were left out, as asked."""
 
 
+class NoveltyUnknownWarning(UserWarning):
+    """Classes are too small to hold trees out of each, so novel trees cannot be told."""
+
+
 class InexactWarning(UserWarning):
     """A search ended at its budget: what it found is legal, but perhaps not the best."""

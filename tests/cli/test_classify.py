@@ -16,6 +16,7 @@ from arbora.datasets import make_documents
 from arbora.io import read, write_jsonl
 from arbora.models.encoding import ENCODINGS
 from tests.cli.test_commands import fails, run
+from tests.pages import page_data
 
 FAST = ("--components", "4", "--states", "2", "--max-iter", "4", "--readout", "logistic", "--folds", "2")
 
@@ -107,6 +108,16 @@ def test_classify_gives_classes_and_scores(corpus: Path, classifier: Path, tmp_p
     assert facts["classes_never_trained"] == []
 
 
+def test_classify_writes_a_page(corpus: Path, classifier: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    facts = json.loads(run("classify", classifier, corpus, "--report", page, "--output", tmp_path / "c.csv", "--json"))
+    shown = page_data(page.read_text())
+    assert shown["scores"]["table"] == facts["confusion"]["table"]
+    assert shown["novel"]["n"] == facts["n_novel"]
+    run("report", classifier, corpus, "-o", tmp_path / "s.html")
+    assert page_data((tmp_path / "s.html").read_text()) == shown
+
+
 def test_novel_trees_and_unknown_classes_are_told(classifier: Path, tmp_path: Path) -> None:
     strange = arbora.Forest.from_nested([("zebra", ["lion", ("gnu", ["emu"])])] * 2, target=["zoo", "zoo"])
     write_jsonl(strange, tmp_path / "new.jsonl")
@@ -115,6 +126,7 @@ def test_novel_trees_and_unknown_classes_are_told(classifier: Path, tmp_path: Pa
     assert [row["novel"] for row in rows] == ["true", "true"]
     assert rows[0]["nodes_with_unseen_label"] == "4"
     assert "2 trees unlike those of the training" in done.stderr
+    assert done.stderr.count("labels never seen in training") == 1
     assert "known classes that the classifier has never seen: zoo" in done.stderr
     lax = json.loads(run("classify", classifier, tmp_path / "new.jsonl", "--json", "--novelty", 0))
     strict = json.loads(run("classify", classifier, tmp_path / "new.jsonl", "--json", "--novelty", 1))
@@ -133,6 +145,28 @@ def test_classes_by_folder(tmp_path: Path) -> None:
     assert [row["class"] for row in json.loads(facts)] == ["one"] * 4
     reading = arbora.load(tmp_path / "m.arbora").provenance_["reading"]
     assert reading["format"] == "xml"
+
+
+@pytest.mark.parametrize("readout", ["generative", "logistic", "mlp"])
+def test_small_classes_are_no_dead_end(readout: str, tmp_path: Path) -> None:
+    trees, model = tmp_path / "trees.jsonl", tmp_path / "m.arbora"
+    few = [("a", ["b"] * (x % 3 + 1)) for x in range(9)]
+    for n in (1, 2):
+        write_jsonl(arbora.Forest.from_nested([*few, *[("c", ["d"])] * n], target=["x"] * 9 + ["y"] * n), trees)
+        options = ["--readout", readout, "--states", "2", "--max-iter", "3", "--components", "1", "--save", str(model)]
+        done = CliRunner().invoke(app, ["train-classifier", str(trees), *options])
+        assert done.exit_code == 0, done.stderr
+        assert ("the class y has 1 tree, so no tree is held out" in done.stderr) == (n == 1)
+        assert ("the class y has 2 trees, so 2 parts are held out in turn" in done.stderr) == (n == 2)
+        assert done.stderr.count("novel trees cannot be told; have 3 or more of each") == (readout == "generative")
+        rows = json.loads(run("classify", model, trees, "--json"))
+        assert len(rows) == 9 + n
+        assert {row["class"] for row in rows[:9]} == {"x"}
+        assert ("novel" in rows[0]) == (readout != "generative")
+    if readout == "generative":
+        assert "cannot tell novel trees" in fails("classify", model, trees, "--novelty", 0.1, code=2)
+        text = fails("train-classifier", trees, "--readout", "generative", "--folds", 0, "--calibrate")
+        assert "holds out trees of every class in turn, and a class has 2 trees" in text
 
 
 def test_bad_input(corpus: Path, classifier: Path, tmp_path: Path) -> None:
@@ -176,6 +210,12 @@ def test_encode_follows_the_model_and_its_option(corpus: Path, classifier: Path,
     assert "holds no mixture that encodes" in fails(
         "encode", tmp_path / "g.arbora", corpus, "--output", tmp_path / "g.npz"
     )
+
+
+def test_classes_that_are_numbers_come_in_their_order() -> None:
+    facts = class_facts(["10", "2", "x"], ["2", "10", "1"])
+    assert facts["confusion"]["classes"] == ["1", "2", "10", "x"]
+    assert facts["confusion"]["table"] == [[0, 0, 0, 0], [0, 0, 1, 0], [0, 1, 0, 0], [1, 0, 0, 0]]
 
 
 def test_class_facts_by_hand() -> None:

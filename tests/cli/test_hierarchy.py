@@ -11,6 +11,7 @@ import arbora
 from arbora.cli import app
 from arbora.errors import ReadError
 from arbora.io.tables import read_table
+from tests.pages import page_data
 
 FAST = ("--sweeps", "12", "--chains", "2")
 
@@ -52,6 +53,28 @@ def test_outputs_agree_with_each_other(table, tmp_path, model):
     assert np.array_equal(tree.labels(1), stored.labels_)
     assert "r19" in (tmp_path / "t.nwk").read_text()
     assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+
+
+def test_a_page_at_the_fit_and_one_of_the_saved_model(table, tmp_path):
+    page, saved = tmp_path / "r.html", tmp_path / "m.arbora"
+    run("hierarchy", table, "--model", "dpgmm", "--classes", "kind", *FAST, "--report", page, "--save", saved)
+    first = page_data(page.read_text())
+    assert first["classes"] == ["high", "low"]
+    assert first["items"]["name"][:2] == ["r0", "r1"]
+    assert {column[0] for group in first["groups"] for column in group["columns"]} <= {"x", "y"}
+    assert first["posterior"]["levels"][0]["together"]["n"] == 20
+    run("report", saved, table, "--classes", "kind", "-o", page)
+    second = page_data(page.read_text())
+    assert "posterior" not in second
+    assert second["hierarchy"] == first["hierarchy"]
+    assert "wanted the one table" in run("report", saved, table, table, "-o", page, code=2).stderr
+    assert "needs the 20 rows" in run("report", saved, _short(table, tmp_path), "-o", page, code=1).stderr
+
+
+def _short(table, tmp_path):
+    short = tmp_path / "short.csv"
+    short.write_text("\n".join(line.rpartition(",")[0] for line in table.read_text().splitlines()[:5]) + "\n")
+    return short
 
 
 def test_the_summary_and_the_seed(table):

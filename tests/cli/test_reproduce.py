@@ -64,6 +64,13 @@ def test_what_is_finished_is_not_run_again_unless_asked(calls, tmp_path):
     assert calls[2:] == [("small", True), ("other", False)]
 
 
+def test_the_summary_tells_of_all_that_the_folder_holds(calls, tmp_path):
+    run("small", "-o", tmp_path)
+    run("other", "-o", tmp_path)
+    lines = (tmp_path / "summary.md").read_text().splitlines()
+    assert [line.split("`")[1] for line in lines[2:]] == ["arbora reproduce small", "arbora reproduce other"]
+
+
 def test_a_record_cut_short_counts_for_nothing(calls, tmp_path):
     run("small", "-o", tmp_path)
     record = tmp_path / "small.json"
@@ -101,3 +108,22 @@ def test_the_list_unknown_names_and_json(calls, tmp_path):
     (record,) = json.loads(run("small", "-o", tmp_path, "--json").stdout)
     assert record["verdict"] == "all within"
     assert record["command"] == "arbora reproduce small"
+
+
+def test_a_table_cut_short_is_written_and_gone_on_with(calls, tmp_path, monkeypatch):
+    full = reproduce.EXPERIMENTS["small"]
+
+    def cut_short(quick):
+        """A table that is not whole."""
+        table = full(quick)
+        table.finished = False
+        return table
+
+    monkeypatch.setitem(reproduce.EXPERIMENTS, "small", cut_short)
+    done = run("small", "other", "-o", tmp_path, code=130)
+    assert "the same command goes on" in done.stderr
+    assert (tmp_path / "small.md").exists()
+    assert calls == [("small", False)]
+    monkeypatch.setitem(reproduce.EXPERIMENTS, "small", full)
+    run("small", "other", "-o", tmp_path)
+    assert calls == [("small", False), ("small", False), ("other", False)]

@@ -6,6 +6,7 @@ import zipfile
 import numpy as np
 import pytest
 from scipy.special import logsumexp
+from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
 from sklearn.linear_model import LogisticRegression
 from sklearn.metrics import log_loss
@@ -17,7 +18,7 @@ from sklearn.pipeline import make_pipeline
 
 import arbora as ab
 from arbora.datasets import make_documents
-from arbora.errors import ArboraError, ForestError, ModelFileError, SettingError
+from arbora.errors import ArboraError, ForestError, ModelFileError, NoveltyUnknownWarning, SettingError
 from arbora.io.container import read_container, write_container
 from arbora.models import readout as ro
 from tests import examples
@@ -239,12 +240,35 @@ def test_unseen_labels_are_a_surprise(halves):
     assert unseen > known
 
 
+def test_unseen_labels_are_told_once(halves, caplog):
+    model = quick().fit(halves[0])
+    caplog.clear()
+    model.predict_proba([("zebra", ["lion"])])
+    assert [record.getMessage() for record in caplog.records] == [
+        "2 of 2 nodes have labels never seen in training; summed out"
+    ]
+
+
 def test_without_novelty_nothing_is_flagged(halves):
     train, test = halves
-    with pytest.raises(ForestError, match="novelty=None; set a share and fit again"):
+    with pytest.raises(ForestError, match="no training tree was held out to compare with; set novelty"):
         quick().fit(train).is_novel(test)
     with pytest.raises(ForestError, match="gives no probability to trees"):
         quick(encoder=ab.SlotLabelCounts(), novelty=0.01).fit(train).surprise(test)
+
+
+@pytest.mark.parametrize("n_rare", [1, 2])
+def test_classes_too_small_to_hold_trees_out_cost_novelty_alone(halves, n_rare):
+    train, _ = halves
+    rare = np.where(np.arange(len(train)) < n_rare, "rare", "common")
+    model = ab.GenerativeTreeClassifier(ab.HiddenTree(2, max_iter=2, tol=0), random_state=0)
+    with pytest.warns(NoveltyUnknownWarning, match=f"{n_rare} trees of the class rare: too few to hold some out"):
+        model.fit(train, rare)
+    plain = clone(model).set_params(novelty=None).fit(train, rare)  # no warning: nothing was asked for
+    assert np.array_equal(model.predict_proba(train), plain.predict_proba(train))
+    with pytest.raises(ForestError, match="3 trees or more of each class"):
+        model.is_novel(train)
+    assert quick(novelty=0.01).fit(train, rare).is_novel(train).dtype == bool  # one mixture for all classes
 
 
 def test_impossible_trees_get_the_prior_and_the_largest_surprise():

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 import arbora as ab
 from arbora import Forest, edit_distance, edit_distances, edit_mapping
-from arbora.errors import InexactWarning, SettingError
+from arbora.errors import InexactWarning, ModelFileError, SettingError
 from tests import examples
 from tests.reference import tree_edit as twin
 
@@ -251,3 +251,58 @@ def test_a_search_cut_short_is_said_and_gives_upper_bounds():
     assert (rough > exact).any()
     with pytest.warns(InexactWarning, match="1 of 1"):
         assert not edit_mapping(*(forest[[t]] for t in np.argsort(forest.sizes)[-2:]), ordered=False, budget=1).exact
+
+
+@pytest.mark.parametrize(("ordered", "n_jobs"), [(True, 1), (False, 1), (False, 2)])
+def test_an_interrupted_matrix_goes_on_where_it_stopped(ordered, n_jobs, tmp_path, monkeypatch):
+    from arbora.models import edit_distance as module
+
+    forest = ab.datasets.make_random_trees(12, 3, 3, 7, random_state=0)
+    whole = edit_distances(forest, ordered=ordered)
+    asked, real = [], module._comparer
+
+    def comparer(*args, stop_at=20):
+        compare = real(*args)
+
+        def counted(pairs):
+            if len(asked) >= stop_at:
+                raise KeyboardInterrupt
+            asked.extend(map(tuple, pairs.tolist()))
+            return compare(pairs)
+
+        return counted
+
+    monkeypatch.setattr(module, "_ORDERED_BLOCK", 4)
+    monkeypatch.setattr(module, "_UNORDERED_BLOCK", 4)
+    monkeypatch.setattr(module, "_comparer", comparer)
+    part = tmp_path / "matrix.part"
+    with pytest.raises(KeyboardInterrupt):
+        edit_distances(forest, ordered=ordered, n_jobs=n_jobs, checkpoint=part)
+    assert part.exists()
+    monkeypatch.setattr(module, "_comparer", lambda *args: comparer(*args, stop_at=10**9))
+    for other in ({"ordered": not ordered}, {"rename": 0.5, "ordered": ordered}, {"labels": False, "ordered": ordered}):
+        with pytest.raises(ModelFileError, match="other trees, or by other settings"):
+            edit_distances(forest, checkpoint=part, **other)
+    with pytest.raises(ModelFileError, match="other trees"):
+        edit_distances(forest[:-1], ordered=ordered, checkpoint=part)
+    assert np.array_equal(edit_distances(forest, ordered=ordered, checkpoint=part), whole)
+    n = module.kinds_of_trees(forest, ordered).max() + 1
+    assert len(asked) == len(set(asked)) == n * (n - 1) // 2  # nothing twice
+    assert not part.exists()
+
+
+def test_a_matrix_is_saved_now_and_then(tmp_path, monkeypatch):
+    from arbora.models import matrix_filling
+
+    saved, real = [], matrix_filling.write_container
+
+    def write(path, kind, version, header, arrays):
+        saved.append(int(np.isnan(arrays["value"]).sum()))
+        real(path, kind, version, header, arrays)
+
+    monkeypatch.setattr(matrix_filling, "write_container", write)
+    monkeypatch.setattr(matrix_filling, "SAVE_EVERY", 0.0)
+    monkeypatch.setattr(matrix_filling, "_WRITING_SHARE", np.inf)
+    forest = ab.datasets.make_random_trees(6, 3, 3, 6, random_state=0)
+    edit_distances(forest, [*forest, "z"], checkpoint=tmp_path / "part")  # not symmetric: every row is full
+    assert saved == [7 * left for left in range(5, -1, -1)]

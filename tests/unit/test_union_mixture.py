@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import arbora as ab
-from arbora.datasets import make_prototype_trees
+from arbora.datasets import make_prototype_trees, make_random_trees
 from arbora.errors import NotConvergedWarning, SettingError
 from arbora.kernels.tree_shape import find_kinds, make_shape
 from arbora.metrics import slot_label_counts
@@ -58,7 +58,8 @@ def test_description_length_never_rises(model):
     assert n == 2 * len(model.merges_)  # nothing is merged twice
 
 
-def test_every_tree_is_obtainable_from_its_union(model, forest):
+def check_obtainable(model, forest):
+    """Every tree is what its union leaves when the nodes it does not have are taken out."""
     for c, union in enumerate(model.unions_):
         assert np.array_equal(union.tree, np.flatnonzero(model.labels_ == c))
         count = np.zeros(union.n_nodes, int)
@@ -72,6 +73,10 @@ def test_every_tree_is_obtainable_from_its_union(model, forest):
             assert np.array_equal(np.sort(kinds[0][2]), np.sort(kinds[1][2]))  # sizes of the distinct subtrees
             count[match] += 1
         assert np.array_equal(count, union.node_count)
+
+
+def test_every_tree_is_obtainable_from_its_union(model, forest):
+    check_obtainable(model, forest)
 
 
 def test_members_are_possible_and_others_mostly_not(fitted, forest):
@@ -130,6 +135,11 @@ def test_new_trees_and_new_classes(fitted, forest):
     drawn = fitted.sample(40, random_state=1)
     known = np.isin(strict.predict(drawn), -1, invert=True)
     assert known.sum() < 40  # only trees seen in training are of a known class
+
+
+def test_a_tree_that_costs_nothing_scores_zero():
+    score = ab.TreeUnionMixture().fit([("a", ["b", "c"])] * 3).score_samples([("a", ["b", "c"])])
+    assert str(score[0]) == "0.0"
 
 
 def test_a_score_is_the_length_that_the_tree_adds(fitted, forest):
@@ -238,7 +248,56 @@ def test_blocks_find_the_same_classes(forest, fitted):
     assert len(set(parts)) == len(parts)
     for k, (a, b) in enumerate(blocks.merges_):
         assert max(a, b) < n + k  # only what is there is merged
-    assert ab.TreeUnionMixture(4, block_size=12).fit(forest).n_components_ == 4
+    for k in (1, 2, 4):  # also where every tree has joined a union before
+        assert ab.TreeUnionMixture(k, block_size=12).fit(forest).n_components_ == k
+    assert blocks.description_length_ <= 1.05 * fitted.description_length_
+
+
+@pytest.mark.parametrize("labels", [False, True])
+def test_books_of_trees_that_join_are_exact(labels):
+    """Every kind of step is there: merges in a block, trees that join, trees left over; each as long as it says."""
+    forest = ab.Forest.concat(
+        [
+            make_prototype_trees(3, 12, 8, 0.3, separation=5, random_state=2).with_target(None),
+            make_random_trees(10, 3, 4, 8, random_state=1),
+        ]
+    )
+    model = ab.TreeUnionMixture(block_size=9, search="greedy", labels=labels).fit(forest)
+    assert model.merge_length_[-1] == pytest.approx(model.description_length_, abs=1e-8)
+    assert np.allclose(model.start_length_ - np.cumsum(model.merge_gain_), model.merge_length_, atol=1e-8)
+    assert (model.merge_gain_ > 0).all()
+    assert sorted(np.concatenate([u.tree for u in model.unions_])) == list(range(len(forest)))
+
+
+@pytest.mark.parametrize("matching", ["edit", "relaxation"])
+@pytest.mark.parametrize("search", ["full", "greedy"])
+def test_other_matchings_make_legal_unions_and_never_say_they_are_exact(matching, search):
+    small = make_prototype_trees(2, 4, 7, 0.3, separation=5, random_state=4)
+    best = ab.TreeUnionMixture(search=search).fit(small)
+    model = ab.TreeUnionMixture(matching=matching, search=search).fit(small)
+    assert best.exact_
+    assert not model.exact_
+    assert model.n_inexact_ == model.n_matched_ > 0
+    assert same_classes(best.labels_, small.target)
+    assert np.all(np.diff(model.history_) <= 1e-9)
+    assert model.merge_gain_[0] <= best.merge_gain_[0] + 1e-9  # the first pair of all is matched best by alignment
+    check_obtainable(model, small)
+    assert np.array_equal(model.predict(small), model.labels_)
+    assert np.isfinite(model.score_samples(make_prototype_trees(1, 3, 7, 0.3, random_state=5))).all()
+    assert model.transform(small).shape == (8, sum(u.n_nodes for u in model.unions_))
+
+
+def test_auto_says_when_it_was_not_exact():
+    def comb(extra):  # a root with ten children that all differ, too many to pack exactly
+        def chain(n):
+            return ("a", [chain(n - 1)] + ["a"] * extra) if n else "a"
+
+        return ("a", [chain(n) for n in range(10)])
+
+    model = ab.TreeUnionMixture().fit([comb(0), comb(1)])
+    assert not model.exact_
+    assert 0 < model.n_inexact_ <= model.n_matched_
+    assert ab.TreeUnionMixture().fit([("a", ["b"] * 3), ("a", ["b"] * 4)]).exact_
 
 
 @pytest.mark.parametrize(
@@ -262,12 +321,32 @@ def test_impossible_settings_are_refused(setting, value, forest):
         ab.TreeUnionMixture(**{setting: value}).fit(forest)
 
 
-@pytest.mark.parametrize("stage", ["merging", "moving"])
-def test_an_interrupt_keeps_the_mixture_found_so_far(stage, forest, monkeypatch):
+def test_an_interrupt_keeps_the_trees_that_joined(forest, monkeypatch):
     from arbora.models import union_search
 
+    calls, real = [], union_search.best_partner
+
+    def interrupted(*args):
+        calls.append(1)
+        if len(calls) == 5:
+            raise KeyboardInterrupt
+        return real(*args)
+
+    monkeypatch.setattr(union_search, "best_partner", interrupted)
+    with pytest.warns(NotConvergedWarning):
+        model = ab.TreeUnionMixture(block_size=6).fit(forest)
+    assert not model.converged_
+    assert sorted(np.concatenate([u.tree for u in model.unions_])) == list(range(len(forest)))
+    assert model.merge_length_[-1] == pytest.approx(model.description_length_)
+    check_obtainable(model, forest)
+
+
+@pytest.mark.parametrize("stage", ["merging", "moving"])
+def test_an_interrupt_keeps_the_mixture_found_so_far(stage, forest, monkeypatch):
+    from arbora.models import union_moves, union_search
+
     calls, last = [], 3 if stage == "merging" else 1
-    owner, name = (union_search.Agglomeration, "_merge") if stage == "merging" else (union_search.Refinement, "_join")
+    owner, name = (union_search.Agglomeration, "_merge") if stage == "merging" else (union_moves.Refinement, "_join")
     real = getattr(owner, name)
 
     def interrupted(self, *args):
@@ -298,13 +377,14 @@ def test_progress_is_shown_when_asked(forest, capsys):
 
 def test_pictures(fitted):
     pytest.importorskip("matplotlib")
-    from arbora import plot, plot_unions
+    from arbora import plot
+    from arbora.plot import unions
 
-    assert plot.png_bytes(plot_unions.archetypes(fitted)).startswith(b"\x89PNG")
+    assert plot.png_bytes(plot.archetypes(fitted)).startswith(b"\x89PNG")
     axis = fitted.unions_[0].draw()
     areas = axis.collections[0].get_sizes()
-    np.testing.assert_allclose(areas, plot_unions.MAX_AREA * fitted.unions_[0].node_prob)
-    lines = plot_unions.dendrogram(fitted).lines
+    np.testing.assert_allclose(areas, unions.MAX_AREA * fitted.unions_[0].node_prob)
+    lines = plot.merges(fitted).lines
     assert len(lines) == len(fitted.merges_)
-    x, y = plot_unions.layout_union(fitted.unions_[0].parent)
+    x, y = plot.layout_union(fitted.unions_[0].parent)
     assert len(set(zip(x, y, strict=True))) == len(x)  # nobody on top of another

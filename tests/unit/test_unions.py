@@ -12,7 +12,8 @@ from arbora.kernels.tree_alignment import align
 from arbora.kernels.tree_shape import make_shape
 from arbora.models.node_codes import make_code
 from arbora.models.union import collect_samples, merge, remove, single, total_length
-from arbora.models.union_search import Agglomeration, Refinement, start_store
+from arbora.models.union_moves import Refinement
+from arbora.models.union_search import Agglomeration, start_store
 from arbora.models.union_store import UnionStore
 from tests.reference import tree_union as ref
 
@@ -206,6 +207,29 @@ def test_shared_order_never_exceeds_the_bound_on_matches():
             flat[i] + deep[j] + (n_flat - 1 - i) * (n_deep - 1 - j) for i in range(n_flat) for j in range(n_deep)
         )
         assert ref.best_by_enumeration(p, q, np.ones((len(p), len(q))), union=False) <= bound
+
+
+def check_bounds(bound, gain):
+    assert (bound >= gain - 1e-9).all()
+
+
+@pytest.mark.parametrize(("labels", "code", "noise"), SETTINGS)
+def test_bounds_of_gains_hold_and_a_tighter_one_would_not(labels, code, noise):
+    """On random pairs of trees and of unions; a bound less by half a node must be caught."""
+    bounds, gains = [], []
+    for seed in range(6):
+        _, store = start(some_trees(seed, 12), labels, code, noise)
+        search = Agglomeration(store, list(range(len(store))), 0.0)
+        for _ in range(4):
+            search.step(0.0)
+        pairs = np.column_stack(np.triu_indices(len(store), 1))
+        bounds.append(store.bounds(pairs))
+        gains.append(store.gains(pairs).gain)
+    bound, gain = np.concatenate(bounds), np.concatenate(gains)
+    assert len(gain) > 500
+    check_bounds(bound, gain)
+    with pytest.raises(AssertionError):
+        check_bounds(bound - 0.5, gain)
 
 
 def test_a_planted_error_in_the_books_is_caught():

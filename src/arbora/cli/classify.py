@@ -10,6 +10,8 @@ import typer
 from . import commands as cmd
 from .tell import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
 
+N_FOLDS = 3  # to estimate the error by, where classes are large enough
+
 
 class Readout(StrEnum):
     """Ways to tell classes apart."""
@@ -65,8 +67,15 @@ def train_classifier(
         bool, typer.Option("--calibrate", help="Make probabilities as sure as held-out trees justify; takes longer.")
     ] = False,
     folds: Annotated[
-        int, typer.Option("--folds", min=0, help="Parts held out in turn to estimate the error; 0 for no estimate.")
-    ] = 3,
+        int | None,
+        typer.Option(
+            "--folds",
+            min=0,
+            show_default=False,
+            help="Parts held out in turn to estimate the error; 0 for no estimate. [default: 3, or fewer if a class "
+            "has fewer trees]",
+        ),
+    ] = None,
     novelty: Annotated[
         float,
         typer.Option(
@@ -111,7 +120,7 @@ def train_classifier(
                 raise usage(option, "a generative classifier has none; leave this out, or choose another --readout")
     if readout is Readout.logistic and hidden is not None:
         raise usage("--hidden", "logistic regression has no hidden units; leave this out, or use --readout mlp")
-    if output is not None and not folds:
+    if output is not None and folds == 0:
         raise usage("--output", "it holds what held-out trees are given, and --folds 0 holds none out")
     sizes = _sizes(hidden)
     with Teller(quiet).listening() as teller:
@@ -119,7 +128,7 @@ def train_classifier(
         files.check_output("--save", save, (".arbora",), inputs.files)
         files.check_output("--output", output, files.TABLES, inputs.files)
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
-        _check_classes(forest, folds)
+        folds = _check_classes(forest, folds, teller)
         settings = {"max_iter": max_iter, "n_jobs": cmd._check_jobs(jobs)}
         if readout is Readout.generative:
             model = _generative(components, states, settings)
@@ -168,6 +177,7 @@ def classify(
             show_default=False,
         ),
     ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
     format: cmd.FormatOption = None,
     skip_bad: cmd.SkipBad = False,
     read: cmd.ReadOptions = None,
@@ -185,7 +195,7 @@ def classify(
     \b
     Examples:
       arbora classify classifier.arbora new/ --output new.csv
-      arbora classify classifier.arbora test/ --classes folder --output test.csv
+      arbora classify classifier.arbora test/ --classes folder --output test.csv --report test.html
       arbora classify classifier.arbora new.jsonl --json
     """
     from . import files, reading, scores
@@ -193,12 +203,23 @@ def classify(
     with Teller(quiet).listening() as teller:
         fitted = load_classifier(model)
         if novelty is not None:
+            if not len(fitted.surprise_quantiles_):
+                raise usage(
+                    "--novelty", "this classifier cannot tell novel trees; train it with 3 or more of each class"
+                )
             fitted.set_params(novelty=novelty)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         files.check_output("--output", output, files.TABLES, [*inputs.files, model])
+        files.check_output("--report", report, (".html",), [*inputs.files, model])
+        files.check_distinct({"--output": output, "--report": report})
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         with teller.working("classifying"):
             columns = classified(fitted, forest)
+        if report is not None:
+            from ..report import write_report
+
+            write_report(fitted, forest, report, command=cmd._command_line())
+            teller.say(f"wrote {report}")
         facts = _classified_facts(columns, [str(name) for name in fitted.classes_.tolist()])
         if output is not None:
             files.write_table(output, columns)
@@ -230,8 +251,10 @@ def _sizes(hidden: str | None) -> list[int]:
     return sizes
 
 
-def _check_classes(forest: Any, folds: int) -> None:
+def _check_classes(forest: Any, folds: int | None, teller: Teller) -> int:
+    """Into how many parts the trees are split; every class must have a tree in each."""
     from ..errors import ReadError
+    from ..summary import counted
 
     if forest.target is None:
         raise ReadError("the classes of these trees are not known; name them by --classes folder or --classes FILE.csv")
@@ -241,8 +264,15 @@ def _check_classes(forest: Any, folds: int) -> None:
     if len(count) < 2:
         raise ReadError(f"all trees are of the class {next(iter(count))}; wanted two classes or more")
     name, n = min(count.items(), key=lambda item: item[1])
-    if folds == 1 or (folds and n < folds):
-        raise usage("--folds", f"{folds}; the class {name} has {n} trees: wanted 2 to {n}, or 0 for no estimate")
+    if folds is None:
+        folds = min(N_FOLDS, n) if n > 1 else 0
+        if n < N_FOLDS:
+            told = f"{folds} parts are held out in turn" if folds else "no tree is held out to estimate the error"
+            teller.say(f"the class {name} has {counted(n, 'tree')}, so {told}")
+    elif folds == 1 or folds > n:
+        some = {1: "", 2: "2, or "}.get(n, f"2 to {n}, or ")
+        raise usage("--folds", f"{folds}; the class {name} has {counted(n, 'tree')}: wanted {some}0 for no estimate")
+    return folds
 
 
 def _neural(
@@ -324,14 +354,16 @@ def classified(model: Any, forest: Any) -> dict[str, list[Any]]:
     from ..summary import tree_names
     from .files import encodable
 
+    forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest)
     best = probability.argmax(axis=1)
-    unseen = forest.with_vocabulary(model.vocabulary_).label == UNSEEN
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "class": [str(name) for name in model.classes_[best].tolist()],
         "probability": probability[np.arange(len(best)), best].tolist(),
-        "nodes_with_unseen_label": np.add.reduceat(unseen.astype(np.int64), forest.tree_start[:-1]).tolist(),
+        "nodes_with_unseen_label": np.add.reduceat(
+            (forest.label == UNSEEN).astype(np.int64), forest.tree_start[:-1]
+        ).tolist(),
     }
     if len(model.surprise_quantiles_) and model.novelty is not None:
         columns |= {"novel": model.is_novel(forest).tolist(), "surprise": model.surprise(forest).tolist()}

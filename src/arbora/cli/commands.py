@@ -351,7 +351,7 @@ def cluster(
     jobs: Jobs = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")] = None,
     save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="A page with tables and picture: .html.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="The picture alone: .png.")] = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
@@ -578,6 +578,9 @@ def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results; made if need be.")] = Path(
         "arbora-demo"
     ),
+    documents: Annotated[
+        Path | None, typer.Option("--documents", help="Also write the documents here, as XML in folders by kind.")
+    ] = None,
     seed: Seed = 0,
     quiet: Quiet = False,
     as_json: Json = False,
@@ -590,8 +593,10 @@ def demo(
     Examples:
       arbora demo
       arbora demo --output demo-results --seed 1
+      arbora demo --documents corpus
     """
     from ..datasets import load_demo
+    from ..datasets.documents import write_documents
     from ..errors import ReadError
     from . import files, fitting, results
 
@@ -602,6 +607,8 @@ def demo(
         picture = output / "clusters.png" if files.has_package("matplotlib") else None
         targets = results.Outputs(output / "clusters.csv", output / "model.arbora", output / "report.html", picture)
         forest = load_demo()
+        if documents is not None:
+            teller.say(f"{documents}: {write_documents(forest, documents)} documents")
         fitted = fitting.fit_mixture(forest, None, {"random_state": seed}, teller)
         results.tell(forest, fitted, targets, _command_line(), as_json, teller)
     if fitted.interrupted:
@@ -626,7 +633,7 @@ def _load(path: Path) -> Any:
     from ..errors import ModelFileError
 
     if path.is_file() and not zipfile.is_zipfile(path):
-        raise ModelFileError(f"{path}: this is not a model file; name one that arbora cluster --save wrote")
+        raise ModelFileError(f"{path}: this is not a model file; name one that an option --save wrote")
     return load(path)
 
 

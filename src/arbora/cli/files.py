@@ -71,10 +71,11 @@ def assignments(model: Any, forest: Forest, labels: Any = None) -> dict[str, lis
     `labels` are the clusters, if they are known.  A tree that may be of a new group (cluster -1) has the probability of
     that, which is the last column of `predict_proba`.
     """
+    forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest)
     cluster = np.asarray(model.predict(forest) if labels is None else labels)
     score = model.score_samples(forest)
-    unseen = (forest.with_vocabulary(model.vocabulary_).label == UNSEEN) & (getattr(model, "labels", True) is not False)
+    unseen = (forest.label == UNSEEN) & (getattr(model, "labels", True) is not False)
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "cluster": cluster.tolist(),
@@ -149,3 +150,14 @@ def write_encoding(path: Path, encoding: Any, names: Sequence[str], columns: Seq
     write_table(
         path, {"name": [encodable(name) for name in names], **dict(zip(columns, dense.T.tolist(), strict=True))}
     )
+
+
+def write_matrix(path: Path, name: str, matrix: Any, names: Sequence[str]) -> None:
+    """Write a square matrix: .npz as arrays `name` and name of trees, .csv and .parquet with a column a tree."""
+    told = [encodable(tree) for tree in names]
+    if path.suffix.lower() == ".npz":
+        with written_whole(path) as temporary, open(temporary, "wb") as file:
+            np.savez_compressed(file, **{name: matrix, "name": np.array(told)})
+        return
+    columns = {f"{name}_{j}": matrix[:, j].tolist() for j in range(matrix.shape[1])}
+    write_table(path, {"name": told, **columns})

@@ -7,7 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ReadError
-from .commands import Json, Quiet, Seed, app
+from .commands import Json, Quiet, Seed, _command_line, app
 from .tell import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
 
 
@@ -72,6 +72,7 @@ def hierarchy(
     tree: Annotated[Path | None, typer.Option("--tree", help="The tree with all it holds: .json.")] = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="Rows and tree as a picture: .png.")] = None,
     save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -84,6 +85,7 @@ def hierarchy(
     Examples:
       arbora hierarchy data.csv
       arbora hierarchy data.csv --classes species --output groups.csv --picture tree.png
+      arbora hierarchy data.csv --model rbhmc --report report.html
       arbora hierarchy data.tsv --model dpgmm --columns x,y --sweeps 500 --json
       arbora hierarchy data.csv --save hierarchy.arbora; arbora predict hierarchy.arbora new.csv
     """
@@ -96,9 +98,11 @@ def hierarchy(
         files.check_output("--tree", tree, (".json",), [table])
         files.check_output("--picture", picture, (".png",), [table])
         files.check_output("--save", save, (".arbora",), [table])
+        files.check_output("--report", report, (".html",), [table])
         files.check_distinct(
-            {"--output": output, "--newick": newick, "--tree": tree, "--picture": picture, "--save": save}
-        )
+            {"--output": output, "--newick": newick, "--tree": tree, "--picture": picture, "--save": save,
+             "--report": report}
+        )  # fmt: skip
         if picture is not None:
             files.need_matplotlib()
         estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
@@ -116,13 +120,25 @@ def hierarchy(
         if tree is not None:
             files.write_text(tree, estimator.hierarchy_.to_json() + "\n")
         if picture is not None:
-            from .. import plot, plot_hierarchy
+            from .. import plot
 
-            figure = plot_hierarchy.overview(data.X, estimator.level_labels_, estimator.hierarchy_)
+            figure = plot.hierarchy_overview(data.X, estimator.level_labels_, estimator.hierarchy_)
             files.write_bytes(picture, plot.png_bytes(figure))
         if save is not None:
             estimator.save(save)
-        written = [str(path) for path in (output, newick, tree, picture, save) if path is not None]
+        if report is not None:
+            from ..report import write_report
+
+            write_report(
+                estimator,
+                data.X,
+                report,
+                target=data.target,
+                names=data.names,
+                columns=data.columns,
+                command=_command_line(),
+            )
+        written = [str(path) for path in (output, newick, tree, picture, save, report) if path is not None]
         if written:
             teller.say(f"wrote {', '.join(written)}")
     if as_json:

@@ -117,7 +117,7 @@ def read_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool)
         raise ReadError(f"{error}, or leave bad files out by --skip-bad") from None
     if not forest.n_trees:
         raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
-    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes))
+    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
 
 
 def formats_facts() -> dict[str, Any]:
@@ -184,7 +184,7 @@ def _options(format: str, options: Sequence[str] | None) -> dict[str, str]:
 # ---- classes --------------------------------------------------------------------------------------------------------
 
 
-def _classes(forest: Forest, files: Sequence[str], classes: str) -> list[str]:
+def _classes(forest: Forest, files: Sequence[str], classes: str, teller: Teller) -> list[str]:
     """Known class of each tree: the folder of its file, or what a table says."""
     names = tree_names(forest)
     if classes == "folder":
@@ -192,15 +192,19 @@ def _classes(forest: Forest, files: Sequence[str], classes: str) -> list[str]:
         advice = "it has a name of its own, so that its folder is not known; give --classes FILE.csv"
     elif classes.lower().endswith(".csv"):
         known = _class_table(classes)
-        advice = f"{classes} has no row of this name; give one to every tree"
+        advice = f"{classes} has no row of this name, or an empty class; give one to every tree"
     else:
         raise usage("--classes", f"{classes!r}; wanted folder, or FILE.csv with the columns name and class")
-    found = [next((known[key] for key in _keys(name) if key in known), None) for name in names]
-    lost = [name for name, label in zip(names, found, strict=True) if label is None]
+    keys = [next((key for key in _keys(name) if key in known), None) for name in names]
+    lost = [name for name, key in zip(names, keys, strict=True) if key is None]
     if lost:
         more = f" and {counted(len(lost) - 1, 'other')}" if len(lost) > 1 else ""
         raise ReadError(f"--classes {classes}: no class for the tree {lost[0]}{more}; {advice}")
-    return [str(label) for label in found]
+    idle = sorted(set(known) - set(keys)) if classes != "folder" else []
+    if idle:
+        more = f" and {counted(len(idle) - 1, 'other')}" if len(idle) > 1 else ""
+        teller.say(f"{classes} has rows for trees that are not here, {idle[0]}{more}; they are not used")
+    return [known[key] for key in keys if key is not None]
 
 
 def _keys(name: str) -> tuple[str, ...]:
@@ -216,6 +220,6 @@ def _class_table(path: str) -> dict[str, str]:
             rows = csv.DictReader(file)
             if not {"name", "class"} <= set(rows.fieldnames or ()):
                 raise ReadError(f"{path}: the first row must name the columns name and class; add it")
-            return {row["name"]: row["class"] for row in rows if row["class"] is not None}
+            return {row["name"]: row["class"] for row in rows if row["class"]}
     except (UnicodeDecodeError, csv.Error) as error:
         raise ReadError(f"{path}: not a table in UTF-8 ({error}); mend the file") from None

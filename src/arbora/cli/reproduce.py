@@ -76,19 +76,23 @@ def reproduce(
                     teller.warn(f"{name}: {error}")
                     continue
                 except KeyboardInterrupt:
-                    raise fail(
-                        f"interrupted; what is finished is in {output}, and the same command goes on", INTERRUPTED
-                    ) from None
+                    raise _interrupted(output) from None
                 record = outputs.keep(name, quick, table, cpu_seconds() - start)
+                if not table.finished:
+                    raise _interrupted(output)
             records.append(record)
             if not as_json:
                 typer.echo(outputs.text(name))
         if records:
-            outputs.summarise(records)
+            outputs.summarise(EXPERIMENTS)
     if as_json:
         print_json([as_dict(record) for record in records])
     if absent:
         raise fail(f"without data, not run: {', '.join(absent)}", BAD_INPUT)
+
+
+def _interrupted(output: Path) -> typer.Exit:
+    return fail(f"interrupted; what is finished is in {output}, and the same command goes on", INTERRUPTED)
 
 
 def _purpose(name: str) -> str:

@@ -119,6 +119,23 @@ def load_demo() -> Forest:
         return read_jsonl(path, progress=False)
 
 
+def write_documents(forest: Forest, folder: Path) -> int:
+    """Write named trees with classes as XML files, a folder for each class, and say how many."""
+    from lxml import etree
+
+    for tree, kind, name in zip(forest, np.asarray(forest.target), np.asarray(forest.name), strict=True):
+        root = etree.Element(tree["label"])
+        stack = [(root, tree)]
+        while stack:
+            element, node = stack.pop()
+            stack += [(etree.SubElement(element, child["label"]), child) for child in node.get("children", ())]
+        target = folder / str(kind) / str(name)
+        target.parent.mkdir(parents=True, exist_ok=True)
+        etree.indent(root)
+        target.write_bytes(etree.tostring(root) + b"\n")
+    return forest.n_trees
+
+
 def write_demo(path: Path) -> None:
     """Write the demo corpus as it ships; the bytes depend on nothing but the seed."""
     plain = path.with_suffix("")

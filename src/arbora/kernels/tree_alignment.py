@@ -15,7 +15,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..jit import jit
+from ..jit import inlined, jit
 from .tree_shape import Kinds, Match, Shape, find_kinds
 
 STATE_LIMIT = 1 << 16  # of (states of a node) x (states of a node of the other tree), before children are left out
@@ -32,6 +32,8 @@ class Side(NamedTuple):
     stride: NDArray[np.int64]  # [kid] what one child of that kind adds to a state
     first: NDArray[np.int64]  # [kind + 1] offset of the states of a kind in tables of all states
     digit: NDArray[np.int64]  # [first + state, place of the kid] children of that kind in the state
+    fields: NDArray[np.int64]  # [first + state] the same digits side by side in one word, a spare bit above each
+    spare: NDArray[np.int64]  # [kind] the spare bits of its states
 
 
 class Tables(NamedTuple):
@@ -79,6 +81,15 @@ def _largest_state(kid_start, kid_count, limit):
     return most
 
 
+@inlined
+def _n_bits(count):
+    """Bits of a word that hold numbers up to a count; few enough for all counts of a core, whose states are few."""
+    n = 0
+    while count >> n:
+        n += 1
+    return n
+
+
 @jit
 def _make_side(row, old_start, old_kid, old_count, cap):
     """Lay out the states of the children of each kind, at most `cap` of them; children that count 0 are left out."""
@@ -105,14 +116,23 @@ def _make_side(row, old_start, old_kid, old_count, cap):
         kid_start[k + 1] = x
         first[k + 1] = first[k] + states
     digit = np.zeros((first[-1], width), np.int64)
+    fields = np.zeros(first[-1], np.int64)
+    spare = np.zeros(n_kinds, np.int64)
     for k in range(n_kinds):
+        for e in range(kid_start[k], kid_start[k + 1]):
+            if core[e] > 0:
+                spare[k] = (spare[k] << (_n_bits(core[e]) + 1)) | (1 << _n_bits(core[e]))
         for state in range(first[k + 1] - first[k]):
             left = state
             for e in range(kid_start[k + 1] - 1, kid_start[k] - 1, -1):
                 if core[e] > 0:
                     digit[first[k] + state, e - kid_start[k]] = left // stride[e]
                     left %= stride[e]
-    return Side(row, kid_start, kid[:x], kid_count[:x], core[:x], stride[:x], first, digit)
+            for e in range(kid_start[k], kid_start[k + 1]):
+                if core[e] > 0:
+                    here = digit[first[k] + state, e - kid_start[k]]
+                    fields[first[k] + state] = (fields[first[k] + state] << (_n_bits(core[e]) + 1)) | here
+    return Side(row, kid_start, kid[:x], kid_count[:x], core[:x], stride[:x], first, digit, fields, spare)
 
 
 @jit
@@ -235,13 +255,10 @@ def _list_stars(side, k, other, center_kind, below, tree, is_row, start_out, sta
         start_out[e + 1] = n
 
 
-@jit
-def _fits(digit, part, whole):
-    """Whether one state is part of another."""
-    for e in range(digit.shape[1]):  # noqa: SIM110 - a generator would not compile as well
-        if digit[part, e] > digit[whole, e]:
-            return False
-    return True
+@inlined
+def _fits(part, whole, spare):
+    """Whether one state is part of another, by their fields: no difference may borrow from a spare bit."""
+    return ((whole | spare) - part) & spare == spare
 
 
 @jit
@@ -253,9 +270,11 @@ def _pack(i, j, one, two, tables, work):
     n_kids = min(two.kid_start[j + 1] - lo_2, two.digit.shape[1])
     _list_stars(two, j, one, i, tables.below_1, tables.tree, True, from_1, above_2)
     _list_stars(one, i, two, j, tables.below_2, tables.tree, False, from_2, above_1)
+    spare_1, spare_2 = one.spare[i], two.spare[j]
     for b in range(n_b):
         pack[b] = 0.0
     for a in range(1, n_a):
+        whole = one.fields[at_1 + a]
         r = 0
         while one.digit[at_1 + a, r] == 0:
             r += 1
@@ -268,7 +287,7 @@ def _pack(i, j, one, two, tables, work):
                     best = max(best, tables.tree[i_r, two.kid[lo_2 + s]] + pack[less + b - two.stride[lo_2 + s]])
             for x in range(from_1[r], from_1[r + 1]):  # it stands, unmatched, above several children of j
                 several = above_2[x]
-                if _fits(two.digit, at_2 + several, at_2 + b):
+                if _fits(two.fields[at_2 + several], two.fields[at_2 + b], spare_2):
                     best = max(best, tables.below_1[i_r, at_2 + several] + pack[less + b - several])
             for s in range(n_kids):  # it is, with others, below an unmatched child of j
                 if two.digit[at_2 + b, s] == 0:
@@ -276,7 +295,7 @@ def _pack(i, j, one, two, tables, work):
                 rest = b - two.stride[lo_2 + s]
                 for x in range(from_2[s], from_2[s + 1]):
                     several = above_1[x]
-                    if one.digit[at_1 + several, r] > 0 and _fits(one.digit, at_1 + several, at_1 + a):
+                    if one.digit[at_1 + several, r] > 0 and _fits(one.fields[at_1 + several], whole, spare_1):
                         value = tables.below_2[two.kid[lo_2 + s], at_1 + several]
                         best = max(best, value + pack[(a - several) * n_b + rest])
             pack[a * n_b + b] = best

@@ -36,7 +36,7 @@ class ForestEstimator(SavedEstimator):
         check_is_fitted(self, "vocabulary_")
         forest = self._check_forest(X, at_least=0)
         known = forest.with_vocabulary(self.vocabulary_)
-        n_unseen = int((known.label == UNSEEN).sum())
+        n_unseen = int((known.label == UNSEEN).sum() - (forest.label == UNSEEN).sum())  # those told before are not
         if n_unseen:
             log.warning("%d of %d nodes have labels never seen in training; summed out", n_unseen, forest.n_nodes)
         return known

@@ -16,11 +16,9 @@ from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 from ..errors import ArboraError, ForestError, NotConvergedWarning, SettingError
 from ..forest import Forest
 from ..progress import Progress
-from ..seeds import resolve_seed
 from ..sharing import share
 from . import readout as ro
 from .base import ForestEstimator
-from .checks import check_weight
 from .labelled import ForestClassifier, split_off, surprise_of
 from .mixture import HiddenTreeMixture
 
@@ -77,11 +75,7 @@ class TreeClassifier(ForestClassifier):
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit the encoder to the trees, then the read-out to their codes and classes; y left out is X's target."""
-        forest = self._check_forest(X, at_least=2)
-        self._check_calibration(self.calibration)
-        target = self._check_classes(forest, y)
-        given = check_weight(sample_weight, forest.n_trees)
-        rng = resolve_seed(self.random_state)
+        forest, target, given, rng = self._check_known(X, y, sample_weight)
         encoder_seed, readout_seed = (int(seed) for seed in rng.integers(2**31 - 1, size=2))
         classes = np.unique(target)
         readout = self._new_readout(target, readout_seed)
@@ -167,12 +161,6 @@ class TreeClassifier(ForestClassifier):
     def _fit_temperature(
         self, readout: Any, codes: Any, target: NDArray[Any], weight: Floats | None, seed: int
     ) -> float:
-        smallest = np.unique(target, return_counts=True)[1].min()
-        if smallest < ro.N_FOLDS:
-            raise SettingError(
-                f"calibration='temperature' holds out trees of every class in turn, and a class has {smallest} trees; "
-                f"wanted {ro.N_FOLDS} or more"
-            )
         with _patience(ConvergenceWarning, isinstance(self.readout, str)):
             proba = cross_val_predict(
                 clone(readout),

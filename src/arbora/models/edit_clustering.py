@@ -4,24 +4,22 @@ from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import SettingError
 from ..forest import Forest
 from ..kernels import tree_cliques
-from ..seeds import resolve_seed
 from . import pairwise
-from .base import ForestEstimator
-from .checks import check_count, check_number, n_threads
+from .checks import check_count, check_number
 from .edit_distance import Costs, all_distances, bare, make_costs, without_labels
 from .learn_costs import learn_costs
+from .matrix_clustering import MatrixClustering
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class TreeEditClustering(ClusterMixin, TransformerMixin, ForestEstimator):
+class TreeEditClustering(MatrixClustering):
     """Cluster trees by their edit distances.
 
     Parameters
@@ -72,49 +70,28 @@ class TreeEditClustering(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Compute all distances and cluster them; y is ignored."""
-        self._check_params()
-        forest = self._check_forest(X)
-        if self.n_clusters is not None and self.n_clusters > forest.n_trees:
-            raise SettingError(f"n_clusters={self.n_clusters} of {forest.n_trees} trees; wanted no more than trees")
-        seed = int(resolve_seed(self.random_state).integers(2**31))
+        forest = self._check_fit(X)
         known = bare(forest) if self.labels else without_labels(bare(forest))
         if self.costs == "learnt":
             costs = learn_costs(known, self.ordered, self.budget, self.n_jobs, self._progress)
         else:
             costs = make_costs(known.vocabulary, self.labels, 1.0, 1.0, self.rename)
         self.distance_ = all_distances(known, None, costs, self.ordered, self.budget, self.n_jobs, self._progress)
-        self.labels_ = pairwise.cluster_distances(self.distance_, self.method, self.n_clusters, seed)
-        self.medoid_ = pairwise.medoids(self.distance_, self.labels_)
-        self.n_clusters_ = len(self.medoid_)
         self.gap_cost_, self.rename_cost_ = costs.delete, costs.rename
-        self.vocabulary_ = forest.vocabulary
-        self.trees_: dict[str, Any] = dict(zip(("parent", "slot", "label", "tree_start"), forest.arrays, strict=True))
-        self._record_provenance(forest)
+        self._cluster(forest, self.distance_)
         return self
-
-    @property
-    def _progress(self) -> bool | None:
-        return True if self.verbose else None
 
     def _check_params(self) -> None:
         """Raise on impossible settings."""
-        if self.n_clusters is not None:
-            check_count("n_clusters", self.n_clusters)
-        pairwise.check_method(self.method)
+        super()._check_params()
         check_count("budget", self.budget)
         check_number("rename", self.rename, 0.0, 1e9)
-        n_threads(self.n_jobs)
         if self.costs not in ("unit", "learnt"):
             raise SettingError(f"costs={self.costs!r}; wanted 'unit' or 'learnt'")
         if self.costs == "learnt" and not self.labels:
             raise SettingError("costs='learnt' needs labels=True: costs are learnt by label")
 
     # ---- new trees ----------------------------------------------------------------------------------------------
-
-    def _training(self) -> Forest:
-        """The trees of the fit."""
-        check_is_fitted(self, "trees_")
-        return Forest(**self.trees_, vocabulary=self.vocabulary_)
 
     def _to_training(self, X: Any, which: Ints | None = None) -> Floats:
         """Distances of new trees to those of the fit, or to some of them."""
@@ -156,22 +133,10 @@ class TreeEditClustering(ClusterMixin, TransformerMixin, ForestEstimator):
         check_is_fitted(self, "medoid_")
         return np.array([f"medoid{c}" for c in range(self.n_clusters_)], object)
 
-    def medoids(self) -> Forest:
-        """The most central tree of each cluster."""
-        check_is_fitted(self, "medoid_")
-        return self._training().take(self.medoid_)
-
     def linkage(self) -> Floats:
         """Merges of average linkage over the distances, as scipy's dendrogram draws them."""
         check_is_fitted(self, "distance_")
         return pairwise.average_linkage(self.distance_)
 
-    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        super()._restore(header, arrays)
-        n = self._training().n_trees  # the constructor of Forest checks the trees
-        clusters = np.arange(len(self.medoid_))
-        sound = self.distance_.shape == (n, n) and self.labels_.shape == (n,) and len(clusters) == self.n_clusters_
-        sound = sound and np.array_equal(np.unique(self.labels_), clusters)
-        if not sound or not np.array_equal(self.labels_[self.medoid_], clusters):
-            raise ValueError("distances, labels and medoids do not fit the trees")
-        return self
+    def _fits(self, n_trees: int) -> bool:
+        return self.distance_.shape == (n_trees, n_trees)

@@ -6,9 +6,10 @@ left out.  Ordered trees: Zhang and Shasha's dynamic programme (kernels/tree_edi
 exactly by branch and bound (kernels/tree_cliques.py) within a budget, and said when that was not enough.
 """
 
+import hashlib
+import os
 import warnings
-from collections.abc import Callable, Iterator, Mapping
-from concurrent.futures import FIRST_COMPLETED, Future, ThreadPoolExecutor, wait
+from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -16,10 +17,11 @@ from numpy.typing import NDArray
 
 from ..errors import ForestError, InexactWarning, SettingError
 from ..forest import MISSING, Forest
+from ..io.container import digest
 from ..kernels import layout, tree_cliques, tree_edit
-from ..progress import Progress
 from .base import read_or_convert
 from .checks import check_count, n_threads
+from .matrix_filling import Filling
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -29,6 +31,8 @@ NodeCost = float | Mapping[str, float]
 #: One cost for every change of label, or costs by (from, to); pairs not named cost 1.
 RenameCost = float | Mapping[tuple[str, str], float]
 
+# Pairs between two looks at Ctrl-C: a pair takes microseconds in order, and up to seconds without.
+_ORDERED_BLOCK, _UNORDERED_BLOCK = 4096, 16
 MOST_TABLED = 5_000  # labels: a table of renames is square in them
 
 
@@ -174,12 +178,15 @@ def edit_distances(
     budget: int = tree_cliques.BUDGET,
     n_jobs: int | None = None,
     progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Floats:
     """Edit distance of every tree of X to every tree of Y, or of X without Y, as a dense matrix.
 
     Equal trees are compared once, and only half the pairs if the costs are symmetric.  `n_jobs` threads (-1: all
     processors) change the time and nothing else.  `progress` shows a bar: always, never, or (None) on a terminal.
-    Memory: 8 bytes for every entry of the matrix, and for each thread of ordered distances 24 bytes for every pair of
+    `checkpoint` names a file that keeps what is done, every half minute and on Ctrl-C: the same call then goes on from
+    there, and the file is removed when all is done.  Without it, Ctrl-C loses what was computed.  Memory: 8 bytes for
+    every entry of the matrix, and for each thread of ordered distances 24 bytes for every pair of
     nodes of the two largest trees.
 
     >>> edit_distances([("a", ["b"]), "a", ("c", ["b"])])
@@ -193,7 +200,8 @@ def edit_distances(
     both = forest if other is None else Forest.concat([bare(forest), bare(other)])
     costs = make_costs(both.vocabulary, labels, delete, insert, rename)
     both = both if labels else without_labels(both)
-    return all_distances(both, None if other is None else forest.n_trees, costs, ordered, budget, n_jobs, progress)
+    cut = None if other is None else forest.n_trees
+    return all_distances(both, cut, costs, ordered, budget, n_jobs, progress, checkpoint)
 
 
 def all_distances(
@@ -204,6 +212,7 @@ def all_distances(
     budget: int = tree_cliques.BUDGET,
     n_jobs: int | None = None,
     progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
 ) -> Floats:
     """Distances of the first `cut` trees to the others, or, if it is None, of all trees among themselves."""
     kind = kinds_of_trees(forest, ordered)
@@ -212,26 +221,23 @@ def all_distances(
     rows, row_of = np.unique(kind[:n_first], return_inverse=True)
     columns, column_of = (rows, row_of) if cut is None else np.unique(kind[n_first:], return_inverse=True)
     compare = _comparer(forest, costs, ordered, budget)
-    half = cut is None and costs.symmetric
-    distance = np.zeros((len(rows), len(columns)))
-    n_inexact = 0
 
-    def row(i: int) -> tuple[int, int]:
-        """Fill a row, or the part of it right of the diagonal, and its mirror image."""
-        at = np.arange(i + 1 if half else 0, len(columns))
-        pairs = np.column_stack([np.full(len(at), first[rows[i]]), first[columns[at]]])
-        value, exact = compare(pairs)
-        distance[i, at] = value
-        if half:
-            distance[at, i] = value
-        return len(at), int((~exact).sum())
+    def compare_kinds(pairs: Ints) -> tuple[Floats, Any]:
+        return compare(np.column_stack([first[rows[pairs[:, 0]]], first[columns[pairs[:, 1]]]]))
 
-    with Progress("edit distances", len(rows), progress) as bar:
-        for _, inexact in _in_threads(row, len(rows), n_threads(n_jobs)):
-            n_inexact += inexact
-            bar.advance()
-    _warn_if_inexact(n_inexact, distance.size)
-    return distance[np.ix_(row_of, column_of)]
+    mark = "" if checkpoint is None else _fingerprint(forest, costs, cut, ordered, budget)
+    filling = Filling((len(rows), len(columns)), cut is None and costs.symmetric, checkpoint, mark)
+    block = _ORDERED_BLOCK if ordered else _UNORDERED_BLOCK
+    filling.run(compare_kinds, block, n_threads(n_jobs), "edit distances", progress)
+    _warn_if_inexact(filling.n_inexact, filling.value.size)
+    return filling.value[np.ix_(row_of, column_of)]
+
+
+def _fingerprint(forest: Forest, costs: Costs, *settings: Any) -> str:
+    """What distances belong to: the trees, the costs and the settings."""
+    arrays = [np.asarray(array) for array in (*forest.arrays, *costs)]
+    said = [digest(array) for array in arrays] + [repr(forest.vocabulary), repr(settings)]
+    return hashlib.sha256("\n".join(said).encode("utf-8", "backslashreplace")).hexdigest()
 
 
 def _comparer(forest: Forest, costs: Costs, ordered: bool, budget: int) -> Callable[[Ints], tuple[Floats, Any]]:
@@ -253,21 +259,6 @@ def _comparer(forest: Forest, costs: Costs, ordered: bool, budget: int) -> Calla
         return out, exact
 
     return compare_unordered
-
-
-def _in_threads(work: Callable[[int], Any], n: int, threads: int) -> Iterator[Any]:
-    """Results of work(0) .. work(n - 1) as they come; few are queued at a time, so that Ctrl-C is quick."""
-    if threads == 1:
-        yield from map(work, range(n))
-        return
-    with ThreadPoolExecutor(threads) as pool:
-        running: set[Future[Any]] = set()
-        for i in range(n):
-            running.add(pool.submit(work, i))
-            if len(running) >= 4 * threads:
-                done, running = wait(running, return_when=FIRST_COMPLETED)
-                yield from (future.result() for future in done)
-        yield from (future.result() for future in running)
 
 
 def _warn_if_inexact(n_inexact: int, n_pairs: int) -> None:

@@ -1,18 +1,17 @@
 """GenerativeTreeClassifier: a hidden tree, or a mixture of them, for each class, and Bayes' rule."""
 
+import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import clone
 
-from ..errors import SettingError
+from ..errors import NoveltyUnknownWarning, SettingError
 from ..forest import Forest
 from ..progress import Progress
-from ..seeds import resolve_seed
 from . import readout as ro
 from .batch import log_sum
-from .checks import check_weight
 from .hidden_tree import HiddenTree
 from .labelled import ForestClassifier, split_off, surprise_of
 from .mixture import HiddenTreeMixture
@@ -62,23 +61,32 @@ class GenerativeTreeClassifier(ForestClassifier):
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit a model to the trees of each class; y left out is X's target."""
-        forest = self._check_forest(X, at_least=2)
-        self._check_calibration(self.calibration)
-        target = self._check_classes(forest, y)
-        weight = check_weight(sample_weight, forest.n_trees)
-        rng = resolve_seed(self.random_state)
+        forest, target, weight, rng = self._check_known(X, y, sample_weight)
         self.classes_, true = np.unique(target, return_inverse=True)
         self.vocabulary_ = forest.vocabulary
         self.class_prior_ = self._new_prior(np.bincount(true, weight).astype(np.float64))
         self.temperature_, surprise = 1.0, None
-        if self.calibration is not None or self.novelty is not None:
+        if self.calibration is not None or self._can_judge_novelty(np.bincount(true)):
             log_proba, surprise = self._held_out(forest, true, weight, rng)
-            if self.calibration == "temperature":
+            if self.calibration is not None:
                 self.temperature_ = ro.fit_temperature(log_proba, true, weight)
         self.models_ = self._fit_models(forest, true, weight, rng)
         self._keep_surprise(forest, None if self.novelty is None else surprise)
         self._record_provenance(forest)
         return self
+
+    def _can_judge_novelty(self, n_trees: NDArray[np.int64]) -> bool:
+        """Whether novelty is asked for and every class has trees enough to hold some out; a warning if it has not."""
+        smallest = int(n_trees.argmin())
+        if self.novelty is None or n_trees[smallest] >= ro.N_FOLDS:
+            return self.novelty is not None
+        warnings.warn(
+            f"{n_trees[smallest]} trees of the class {self.classes_[smallest]}: too few to hold some out of every "
+            f"class in turn, so novel trees cannot be told; have {ro.N_FOLDS} or more of each",
+            NoveltyUnknownWarning,
+            stacklevel=3,
+        )
+        return False
 
     def _new_prior(self, count: Floats) -> Floats:
         if self.class_prior is None:
@@ -121,12 +129,6 @@ class GenerativeTreeClassifier(ForestClassifier):
         self, forest: Forest, true: NDArray[np.int64], weight: Floats | None, rng: np.random.Generator
     ) -> tuple[Floats, Floats]:
         """Log-probabilities of the classes, and surprise, of each tree by models that have not seen it."""
-        smallest = int(np.bincount(true).min())
-        if smallest < ro.N_FOLDS:
-            raise SettingError(
-                f"a class has {smallest} trees; calibration and novelty hold out trees of every class in turn, and "
-                f"want {ro.N_FOLDS} or more: set calibration=None and novelty=None, or leave that class out"
-            )
         log_proba = np.empty((forest.n_trees, len(self.classes_)))
         surprise = np.empty(forest.n_trees)
         folds = ro.folds(int(rng.integers(2**31 - 1)))

@@ -1,6 +1,6 @@
 """What every classifier of trees shares: classes, probabilities at a temperature, and trees unlike any seen."""
 
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -9,14 +9,24 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ForestError, SettingError
 from ..forest import UNSEEN, Forest
+from ..seeds import resolve_seed
 from .base import ForestEstimator
 from .checks import check_number, check_weight
-from .readout import soften
+from .readout import N_FOLDS, soften
 from .saved import plain
 
 Floats = NDArray[np.float64]
 
 N_QUANTILES = 1001  # of the surprise of the training trees: enough to tell one in a thousand
+
+
+class Known(NamedTuple):
+    """What a classifier learns from."""
+
+    forest: Forest
+    target: NDArray[Any]
+    weight: Floats | None
+    rng: np.random.Generator
 
 
 class ForestClassifier(ClassifierMixin, ForestEstimator):
@@ -26,7 +36,9 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     temperature_: float
     surprise_quantiles_: Floats
     n_nodes_seen_: int
+    calibration: str | None
     novelty: float | None
+    random_state: Any
 
     def _log_proba(self, forest: Forest) -> Floats:
         """Log-probability of each class of each tree before calibration."""
@@ -37,6 +49,22 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         raise NotImplementedError
 
     # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def _check_known(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Known:
+        """What `fit` is given and the settings that all classifiers have, checked."""
+        forest = self._check_forest(X, at_least=2)
+        if self.calibration not in (None, "temperature"):
+            raise SettingError(f"calibration={self.calibration!r}; wanted None or 'temperature'")
+        if self.novelty is not None:
+            check_number("novelty", self.novelty, 0.0, 1.0)
+        target = self._check_classes(forest, y)
+        smallest = int(np.unique(target, return_counts=True)[1].min())
+        if self.calibration is not None and smallest < N_FOLDS:
+            raise SettingError(
+                f"calibration={self.calibration!r} holds out trees of every class in turn, and a class has {smallest} "
+                f"trees; wanted {N_FOLDS} or more: set calibration=None, or leave that class out"
+            )
+        return Known(forest, target, check_weight(sample_weight, forest.n_trees), resolve_seed(self.random_state))
 
     def _check_classes(self, forest: Forest, y: ArrayLike | None) -> NDArray[Any]:
         """The class of each tree: y, or the forest's own; two classes or more, none unknown."""
@@ -55,13 +83,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
             raise ForestError(f"{name}: classes of dtype {given.dtype}; wanted numbers or text")
         if len(np.unique(given)) < 2:
             raise ForestError(f"{name}: {len(np.unique(given))} class; wanted two or more to tell apart")
-        if self.novelty is not None:
-            check_number("novelty", self.novelty, 0.0, 1.0)
         return np.asarray(given)
-
-    def _check_calibration(self, value: Any) -> None:
-        if value not in (None, "temperature"):
-            raise SettingError(f"calibration={value!r}; wanted None or 'temperature'")
 
     def _keep_surprise(self, forest: Forest, held_out: Floats | None) -> None:
         """Remember how surprising the training trees were to models that had not seen them."""
@@ -134,7 +156,10 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         """Whether a tree is more surprising than all but a share `novelty` of the training trees, when held out."""
         found = self.surprise(X)
         if self.novelty is None or not len(self.surprise_quantiles_):
-            raise ForestError(f"{type(self).__name__}: novelty=None; set a share and fit again")
+            raise ForestError(
+                f"{type(self).__name__}: no training tree was held out to compare with; set novelty to a share, have "
+                f"{N_FOLDS} trees or more of each class, and fit again"
+            )
         check_number("novelty", self.novelty, 0.0, 1.0)
         at = np.interp(1.0 - self.novelty, np.linspace(0.0, 1.0, N_QUANTILES), self.surprise_quantiles_)
         return np.asarray(found > at)

@@ -27,8 +27,8 @@ class NHCM(GaussianHierarchy):
         learns it, log-uniform from 0.1 to 10.
     estimate : "least_squares", the draw closest to the co-clustering matrices of both levels; "vi", the draw of least
         expected variation of information summed over levels; "best", the draw of highest log joint.
-    scale0, kappa0, dof0, scaling, n_split_merge, init, n_start, novelty, n_iter, burn_in, thin, n_chains, n_jobs,
-    checkpoint : as in `DPGaussianMixture`.
+    scale0, kappa0, dof0, scaling, n_split_merge, init, n_start, novelty : as in `DPGaussianMixture`.
+    n_iter, burn_in, thin, n_chains, n_jobs, checkpoint : as in `DPGaussianMixture`.
 
     ``level_labels_[0]`` are clusters, as `labels_`, and ``level_labels_[1]`` sub-clusters; `hierarchy_` is the tree of
     both, and `co_clustering`, `draws`, `chain_report` and `n_groups_posterior` take a level, 0 or 1.

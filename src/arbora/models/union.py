@@ -260,3 +260,30 @@ def total_length(unions: Sequence[Union], code: Code) -> float:
     """Description length of a mixture, Eq. (2), from scratch."""
     n = sum(u.n_assigned for u in unions)
     return mixing_length(n) + sum(union_length(u, code) - mixing_length(u.n_assigned) for u in unions)
+
+
+def mixing_gain(n_1: int, n_2: int) -> float:
+    """What merging n_1 and n_2 samples saves of the code of memberships."""
+    return mixing_length(n_1 + n_2) - mixing_length(n_1) - mixing_length(n_2)
+
+
+class TakenOut(NamedTuple):
+    """A tree out of its union."""
+
+    alone: Union
+    alone_length: float
+    rest: Union | None  # None if it was alone before
+    rest_length: float
+    gain: float  # of being in the union it was taken out of
+
+
+def take_out(union: Union, length: float, alone: Union, samples: Samples, code: Code) -> TakenOut:
+    """Take the member whose own union is `alone` out of a union of the given length."""
+    own = union_length(alone, code)
+    if len(union.member) == 1:
+        return TakenOut(alone, own, None, 0.0, 0.0)
+    which = int(np.flatnonzero(union.member == alone.member[0])[0])
+    rest = remove(union, which, samples, len(code.label_prior))
+    rest_length = union_length(rest, code)
+    gain = rest_length + own + mixing_gain(rest.n_assigned, alone.n_assigned) - length
+    return TakenOut(alone, own, rest, rest_length, gain)

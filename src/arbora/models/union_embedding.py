@@ -4,17 +4,15 @@ from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import SettingError
 from ..forest import Forest
 from ..progress import Progress
-from ..seeds import resolve_seed
 from . import pairwise
-from .base import ForestEstimator
-from .checks import check_count, check_number, n_threads
+from .checks import check_number, n_threads
 from .edit_distance import bare
+from .matrix_clustering import MatrixClustering
 from .node_codes import CODES, Code, CodeName, make_code
 from .union import Samples, Union, collect_samples, single
 from .union_search import Agglomeration, start_store
@@ -24,7 +22,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class UnionEmbedding(ClusterMixin, TransformerMixin, ForestEstimator):
+class UnionEmbedding(MatrixClustering):
     """Merge all trees into one union, describe each by the nodes of the union it has, and cluster these vectors.
 
     Parameters
@@ -68,11 +66,7 @@ class UnionEmbedding(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Merge all trees and cluster their vectors; y is ignored."""
-        self._check_params()
-        forest = self._check_forest(X)
-        if self.n_clusters is not None and self.n_clusters > forest.n_trees:
-            raise SettingError(f"n_clusters={self.n_clusters} of {forest.n_trees} trees; wanted no more than trees")
-        seed = int(resolve_seed(self.random_state).integers(2**31))
+        forest = self._check_fit(X)
         samples = collect_samples(forest, self.labels)
         known = forest.label[forest.label >= 0] if self.labels else np.zeros(0, np.int64)
         share = np.bincount(known, minlength=forest.n_labels) + 0.5  # new trees may have labels that no tree here has
@@ -82,16 +76,11 @@ class UnionEmbedding(ClusterMixin, TransformerMixin, ForestEstimator):
         sizes = np.diff(samples.start)[union.member]
         vector[np.repeat(union.member, sizes), union.node_match] = True
         distance = hamming(vector, vector)[np.ix_(samples.sample_id, samples.sample_id)]
-        self.labels_ = pairwise.cluster_distances(distance, self.method, self.n_clusters, seed)
-        self.medoid_ = pairwise.medoids(distance, self.labels_)
-        self.n_clusters_ = len(self.medoid_)
         self.vector_, self.tree_id_ = vector, samples.sample_id
         self.parent_ = np.where(union.parent == union.n_nodes, -1, union.parent)
         self.node_prob_ = union.node_count / union.n_assigned
         self.union_ = {key: getattr(union, key) for key in ("node_count", "entry", "entry_count")}
-        self.vocabulary_ = forest.vocabulary
-        self.trees_: dict[str, Any] = dict(zip(("parent", "slot", "label", "tree_start"), forest.arrays, strict=True))
-        self._record_provenance(forest)
+        self._cluster(forest, distance)
         return self
 
     def _unite(self, samples: Samples) -> Union:
@@ -101,7 +90,7 @@ class UnionEmbedding(ClusterMixin, TransformerMixin, ForestEstimator):
         start_store(samples, code, store)
         n = len(samples.weight)
         merging = Agglomeration(store, list(range(n)), 0.0)
-        with Progress("merging all trees", n - 1, True if self.verbose else None) as bar:
+        with Progress("merging all trees", n - 1, self._progress) as bar:
             while merging.step(-np.inf):
                 bar.advance()
         return merging.unions[0]
@@ -111,19 +100,12 @@ class UnionEmbedding(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def _check_params(self) -> None:
         """Raise on impossible settings."""
-        if self.n_clusters is not None:
-            check_count("n_clusters", self.n_clusters)
-        pairwise.check_method(self.method)
+        super()._check_params()
         check_number("node_cost", self.node_cost, 1e-9, 1e9)
-        n_threads(self.n_jobs)
         if self.code not in CODES:
             raise SettingError(f"code={self.code!r}; wanted one of {', '.join(CODES)}")
 
     # ---- trees as vectors ---------------------------------------------------------------------------------------
-
-    def _training(self) -> Forest:
-        """The trees of the fit."""
-        return Forest(**self.trees_, vocabulary=self.vocabulary_)
 
     def _vectors(self, X: Any) -> NDArray[np.bool_]:
         """The nodes of the union that each tree has: those of the fit for an equal tree, else by a new matching."""
@@ -163,20 +145,10 @@ class UnionEmbedding(ClusterMixin, TransformerMixin, ForestEstimator):
         """The cluster of a tree with the same vector, else the one nearest on average."""
         return pairwise.assign(hamming(self._vectors(X), self.vector_[self.tree_id_]), self.labels_)
 
-    def medoids(self) -> Forest:
-        """The most central tree of each cluster."""
-        check_is_fitted(self, "medoid_")
-        return self._training().take(self.medoid_)
-
-    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        super()._restore(header, arrays)
-        n, n_nodes = self._training().n_trees, len(self.parent_)
-        clusters = np.arange(len(self.medoid_))
-        sound = self.labels_.shape == (n,) and self.tree_id_.shape == (n,) and len(clusters) == self.n_clusters_
-        sound = sound and self.vector_.shape[1] == n_nodes == len(self.union_["node_count"])
-        if not sound or not np.array_equal(self.labels_[self.medoid_], clusters):
-            raise ValueError("vectors, labels and medoids do not fit the trees")
-        return self
+    def _fits(self, n_trees: int) -> bool:
+        return self.tree_id_.shape == (n_trees,) and self.vector_.shape[1] == len(self.parent_) == len(
+            self.union_["node_count"]
+        )
 
 
 def hamming(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Floats:

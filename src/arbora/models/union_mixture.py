@@ -21,7 +21,8 @@ from .matching import Matching, choose_matcher
 from .node_codes import CODES, Code, CodeName, make_code, mixing_length
 from .tree_union import TreeUnion, sparse_labels
 from .union import Samples, Union, collect_samples, number_subtrees, single, total_length, union_length
-from .union_search import Merge, Merging, Refinement, start_store
+from .union_moves import Refinement
+from .union_search import Merge, Merging, start_store
 from .union_store import UnionStore
 
 log = logging.getLogger(__name__)
@@ -46,6 +47,8 @@ class _Fit(NamedTuple):
 class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     """A mixture of tree-unions of least description length; the number of classes is found.
 
+    Parameters
+    ----------
     n_components : how many classes; None, the default, as many as make the description shortest.
     node_cost : nats for a node of a union (1 in the paper).
     noise_cost : nats for a node told with the one tree that has it instead of with the union; None: the paper's code,
@@ -56,7 +59,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     matching : "auto" and "alignment" match nodes by dynamic programming; "edit" and "relaxation" are for comparison.
     search : "full" moves trees and re-aligns unions after merging; "greedy" stops after merging, as in the paper.
     max_rounds : most rounds of moves and deep merges.
-    block_size : more distinct trees than this are merged in blocks first, to a quarter of their number.
+    block_size : of more distinct trees than this, so many are compared with each other at a time, the others with the
+        unions these made: an approximation of the search, in time that grows with their number instead of its square.
     novelty : `predict` answers -1 where no class gains more than this, in nats, by taking the tree.
 
     The search is deterministic.  `unions_` holds the archetypes; `labels_`, `weight_`, `node_match_`,
@@ -102,7 +106,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         matching: Matching = "auto",
         search: Literal["full", "greedy"] = "full",
         max_rounds: int = 20,
-        block_size: int = 500,
+        block_size: int = 300,
         novelty: float = 0.0,
         sparse_output: bool = False,
         n_jobs: int | None = None,
@@ -180,7 +184,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         n = len(samples.weight)
         converged = False
         wanted = True if self.verbose > 0 else None if self.verbose == 0 else False
-        merging = Merging(store, start_length)
+        merging = Merging(store, samples, start_length)
         refinement: Refinement | None = None
         try:
             with Progress("merging", n - 1, wanted) as bar:
@@ -310,7 +314,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         alone = np.array([union_length(single(new, t, n_labels), self._code) for t in range(len(new.weight))])
         saved = self._gains(new).max(axis=1, initial=0.0)
         length = mixing_length(n + 1) - mixing_length(n) + alone - saved
-        return -length[new.sample_id]
+        length[np.abs(length) < 1e-9] = 0.0  # rounding
+        return 0.0 - length[new.sample_id]  # and never -0.0
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""

@@ -188,3 +188,23 @@ class UnionStore:
             shape_1, shape_2, one.kinds, two.kinds, np.ascontiguousarray(gain), STATE_LIMIT
         )
         return Match(pairs, float(value), bool(exact))
+
+
+def best_partner(store: UnionStore, tree: int, others: list[int], at_least: float) -> tuple[float, int]:
+    """Largest gain above `at_least` of merging a union with one of others, and its place; -1 if there is none."""
+    if not others:
+        return at_least, -1
+    pairs = np.column_stack([np.array(others, np.int64), np.full(len(others), tree, np.int64)])
+    bound = store.bounds(pairs)
+    likely = np.flatnonzero(bound > at_least)
+    likely = likely[np.argsort(-bound[likely], kind="stable")]
+    best, place = at_least, -1
+    for lo in range(0, len(likely), 8):
+        part = likely[lo : lo + 8]
+        if bound[part[0]] <= best:
+            break
+        gain = store.gains(pairs[part]).gain
+        x = int(gain.argmax())
+        if gain[x] > best:
+            best, place = float(gain[x]), int(part[x])
+    return best, place

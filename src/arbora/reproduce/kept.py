@@ -27,6 +27,10 @@ class Runs:
                     continue  # a line cut short when the run was killed: it is run again
                 self.done[_key(entry["setting"])] = entry["result"]
 
+    def kept(self, setting: Mapping[str, Any]) -> dict[str, Any] | None:
+        """The result of a setting, if there is one."""
+        return self.done.get(_key(setting))
+
     def get(self, setting: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
         """The result of a setting: as it was kept, or computed now and kept.
 

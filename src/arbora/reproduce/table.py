@@ -27,6 +27,7 @@ class Table:
     remarks: list[str] = field(default_factory=list)
     more: list["Table"] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)  # by name of the file, without suffix
+    finished: bool = True  # False: interrupted, and shown as far as it came
     verdict: str = ""  # how ours compare with the published numbers, in a line
     images: dict[str, bytes] = field(default_factory=dict)  # pictures without data, by name of the file
 

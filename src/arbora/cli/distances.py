@@ -1,0 +1,62 @@
+"""``arbora distances``: edit distances between all trees, as a matrix."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from .commands import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad, _check_jobs, app
+from .tell import INTERRUPTED, Teller, command, fail, print_json
+
+SUFFIXES = (".npz", ".csv", ".parquet")
+
+
+@app.command()
+@command
+def distances(
+    paths: Paths,
+    output: Annotated[Path, typer.Option("--output", "-o", help="The matrix: .npz, .csv or .parquet.")],
+    unordered: Annotated[bool, typer.Option("--unordered", help="The order of siblings means nothing.")] = False,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Labels mean nothing: shapes alone.")] = False,
+    jobs: Jobs = None,
+    format: FormatOption = None,
+    skip_bad: SkipBad = False,
+    read: ReadOptions = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Compute the edit distances between all trees: how many nodes to leave out, put in and rename.
+
+    The .npz holds the arrays distance and name; .csv and .parquet have a row a tree, the first column its name. Ctrl-C
+    leaves what is done in a file beside the output, its name and .part, and the exit code is 130; the same command goes
+    on from there.
+
+    \b
+    Examples:
+      arbora distances corpus/ --output distances.npz
+      arbora distances trees.nwk --unordered --no-labels --output distances.csv --jobs -1
+    """
+    from ..models.edit_distance import edit_distances
+    from ..summary import counted, tree_names
+    from . import files, reading
+
+    _check_jobs(jobs)
+    part = output.with_name(output.name + ".part")
+    with Teller(quiet).listening() as teller:
+        inputs = reading.find(paths, format, read)
+        files.check_output("--output", output, SUFFIXES, inputs.files)
+        forest = reading.read_trees(inputs, skip_bad, None, quiet)
+        if part.exists():
+            teller.say(f"going on from {part}")
+        try:
+            matrix = edit_distances(
+                forest, ordered=not unordered, labels=not no_labels, n_jobs=jobs, progress=False if quiet else None,
+                checkpoint=part,
+            )  # fmt: skip
+        except KeyboardInterrupt:
+            raise fail(f"interrupted; {part} has what is done, and the same command goes on", INTERRUPTED) from None
+        files.write_matrix(output, "distance", matrix, tree_names(forest))
+        if not as_json:
+            teller.say(f"{output}: {counted(forest.n_trees, 'tree')}, mean distance {matrix.mean():.1f}")
+    if as_json:
+        print_json({"output": str(output), "n_trees": forest.n_trees, "mean_distance": float(matrix.mean())})
