@@ -92,6 +92,31 @@ def test_options_reach_the_model(table, tmp_path):
     assert stored.n_features_in_ == 1
 
 
+@pytest.mark.parametrize("model", ["nhcm", "rbhmc"])
+def test_a_saved_model_sorts_new_rows(table, tmp_path, model):
+    path, out = tmp_path / "m.arbora", tmp_path / "new.csv"
+    run("hierarchy", table, "--model", model, "--columns", "x,y", *FAST, "--save", path)
+    new = tmp_path / "rows.csv"
+    new.write_text("who,y,x,more\nlow,0.1,-0.2,7\nfar,9.1,8.8,7\n")  # columns are found by name
+    stored = arbora.load(path)
+    wanted = stored.predict_levels(np.array([[-0.2, 0.1], [8.8, 9.1]]))
+    rows = list(csv.DictReader(run("predict", path, new).stdout.splitlines()))
+    assert [row["name"] for row in rows] == ["low", "far"]
+    assert [[int(row[f"level_{l + 1}"]) for row in rows] for l in range(len(wanted))] == wanted.tolist()
+    run("predict", path, new, "--output", out)
+    assert list(csv.DictReader(out.read_text().splitlines())) == rows
+    assert json.loads(run("predict", path, new, "--json").stdout)[0]["level_1"] == wanted[0, 0]
+
+
+def test_tables_that_a_saved_model_cannot_sort(table, tmp_path):
+    path, other = tmp_path / "m.arbora", tmp_path / "rows.csv"
+    run("hierarchy", table, "--columns", "x,y", *FAST, "--save", path)
+    other.write_text("x,z\n1,2\n")
+    assert "no column 'y' for columns" in run("predict", path, other, code=1).stderr
+    assert "leave it out for a model of rows" in run("predict", path, table, "--skip-bad", code=2).stderr
+    assert "2 given; wanted one table" in run("predict", path, table, other, code=2).stderr
+
+
 def test_help_has_examples():
     assert "arbora hierarchy data.csv" in run("hierarchy", "--help").stdout
 
