@@ -13,6 +13,7 @@ _HOME = {
     "ArboraError": "errors",
     "DPGaussianMixture": "models",
     "Forest": "forest",
+    "ForestStore": "store",
     "ForestError": "errors",
     "GenerativeTreeClassifier": "models",
     "HiddenTree": "models",
@@ -32,6 +33,7 @@ _HOME = {
     "TreeUnionMixture": "models",
     "UNSEEN": "forest",
     "UnionEmbedding": "models",
+    "distributed": "distribute",
     "edit_distance": "models.edit_distance",
     "edit_distances": "models.edit_distance",
     "edit_mapping": "models.edit_distance",
@@ -53,7 +55,7 @@ _HOME = {
 }
 _MODULES = (
     *("chain", "datasets", "diagnostics", "errors", "forest", "hierarchy", "io"),
-    *("metrics", "models", "plot", "report", "reproduce", "sharing", "summary"),
+    *("metrics", "models", "plot", "report", "reproduce", "sharing", "store", "summary"),
 )
 
 __all__ = [
@@ -66,6 +68,7 @@ __all__ = [
     "DPGaussianMixture",
     "Forest",
     "ForestError",
+    "ForestStore",
     "GenerativeTreeClassifier",
     "HiddenTree",
     "HiddenTreeMixture",
@@ -79,6 +82,7 @@ __all__ = [
     "TreeUnion",
     "TreeUnionMixture",
     "UnionEmbedding",
+    "distributed",
     "edit_distance",
     "edit_distances",
     "edit_mapping",
@@ -100,6 +104,7 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
+    from .distribute import distributed
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
     from .forest import MISSING, UNSEEN, Forest
     from .hierarchy import Hierarchy
@@ -137,6 +142,7 @@ if TYPE_CHECKING:
     from .models.edit_clustering import TreeEditClustering
     from .models.edit_distance import edit_distance, edit_distances, edit_mapping
     from .models.union_embedding import UnionEmbedding
+    from .store import ForestStore
 
 
 def __getattr__(name: str) -> Any:

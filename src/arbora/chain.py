@@ -24,6 +24,7 @@ from typing import Any, Generic, Protocol, Self, TypeAlias, TypeVar
 import numpy as np
 from numpy.typing import NDArray
 
+from . import distribute
 from .chain_store import Checkpoint, Record, Schedule, Seed, Trace, load_trace, stored_seed
 from .errors import ArboraError, ChainError
 from .progress import Progress
@@ -97,7 +98,10 @@ def run_chains(
         n_workers = 1  # all there is to do is to read files
     with Progress("sampling", n_chains * n_sweeps, progress) as bar, _Interrupts() as interrupts:
         board = _Board(bar, n_chains, n_sweeps)
-        if n_workers > 1 and threads:
+        cluster = distribute.active()
+        if cluster is not None and n_chains > 1 and not plan.finished(n_chains):
+            records = _run_on_cluster(sampler, plan, n_chains, cluster, interrupts, board)
+        elif n_workers > 1 and threads:
             records = _run_in_threads(sampler, plan, n_chains, n_workers, interrupts, board)
         elif n_workers > 1:
             records = _run_in_processes(sampler, plan, n_chains, n_workers, interrupts, board)
@@ -292,6 +296,39 @@ def _run_here(
             raise  # the second one
         # Raised by the sampler in the midst of a sweep: its state may be half changed, and must not be written.
     return [chain.record for chain in chains]
+
+
+# ---- on a cluster ---------------------------------------------------------------------------------------------------
+
+
+def _run_on_cluster(
+    sampler: Sampler[State],
+    plan: _Plan,
+    n_chains: int,
+    cluster: distribute.Cluster,
+    interrupts: _Interrupts,
+    board: _Board,
+) -> list[Record]:
+    """Each chain is a task; a lost worker's chains are run again, from their checkpoints if there are any.
+
+    Ctrl-C keeps the chains that are done; of the others, what their checkpoints hold stays for the next call.
+    """
+    futures = cluster.submit(_run_alone, range(n_chains), cluster.keep(sampler), plan)
+    while not all(future.done() for future in futures) and not interrupts.wanted:
+        done = [future.done() for future in futures]
+        board.tell({number: plan.n_sweeps for number, ready in enumerate(done) if ready}, {})
+        time.sleep(0.1)
+    records = [cluster.client.gather(future) if future.done() else Record() for future in futures]
+    cluster.client.cancel([future for future in futures if not future.done()])
+    return records
+
+
+def _run_alone(number: int, sampler: Sampler[State], plan: _Plan) -> Record:
+    """On a worker: one chain from start to end."""
+    chain = _Chain(sampler, plan, number)
+    _advance([chain], plan.n_sweeps, lambda: False, lambda *_: None)
+    chain.save()
+    return chain.record
 
 
 # ---- in several threads ---------------------------------------------------------------------------------------------

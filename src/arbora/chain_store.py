@@ -146,6 +146,8 @@ def unpack_draws(packed: Mapping[str, NDArray[Any]]) -> Draws:
     """The arrays that `pack_draws` was given."""
     draws: Draws = {}
     for name in [name.removesuffix(".values") for name in packed if name.endswith(".values")]:
+        if any(packed[f"{name}.{part}"].dtype.kind not in "iu" for part in ("axes", "shape")):
+            raise ValueError(f"the shapes of {name!r} are not whole numbers")
         axes = np.cumsum(packed[f"{name}.axes"])[:-1]
         shapes = [tuple(shape.tolist()) for shape in np.split(packed[f"{name}.shape"], axes)]
         ends = np.cumsum([math.prod(shape) for shape in shapes])[:-1]
@@ -370,10 +372,30 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
         raise ModelFileError(
             f"{path}: trace version {version}, wanted {VERSION}; load it with the Arbora that wrote it"
         )
-    lengths = tuple(header["n_sweeps"])
-    draws = [unpack_draws(take(arrays, f"chain{chain}")) for chain in range(len(lengths))]
-    schedule, seed = Schedule(*header["schedule"]), Seed.from_json(header["seed"])
-    return Trace(take(arrays, "info"), draws, lengths, schedule, seed, header["interrupted"])
+    try:
+        lengths = tuple(header["n_sweeps"])
+        draws = [unpack_draws(take(arrays, f"chain{chain}")) for chain in range(len(lengths))]
+        schedule, seed = Schedule(*header["schedule"]), Seed.from_json(header["seed"])
+        trace = Trace(take(arrays, "info"), draws, lengths, schedule, seed, header["interrupted"])
+        _check_trace(trace)
+        return trace
+    except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
+        raise ModelFileError(f"{path}: its content does not make a trace ({error}); save it again") from None
+
+
+def _check_trace(trace: Trace) -> None:
+    """Raise ValueError unless the parts of a trace, perhaps from a stranger, fit together."""
+    whole = [*trace.n_sweeps, *trace.schedule]
+    if not trace.n_sweeps or not all(type(n) is int and n >= 0 for n in whole) or trace.schedule.thin < 1:
+        raise ValueError("its numbers of sweeps make no sense")
+    if type(trace.interrupted) is not bool:
+        raise ValueError("it does not say whether it was interrupted")
+    shape = (trace.n_chains, max(trace.n_sweeps))
+    if any(values.shape != shape or values.dtype.kind != "f" for values in trace.info.values()):
+        raise ValueError("its information is not of its sweeps")
+    for chain, length in zip(trace.draws, trace.n_sweeps, strict=True):
+        if any(len(values) != trace.schedule.n_kept(length) for values in chain.values()):
+            raise ValueError("its draws are not of its sweeps")
 
 
 def _needed(package: str) -> Any:

@@ -1,7 +1,7 @@
 """Expectation-maximisation as a loop; it knows nothing of trees."""
 
 import logging
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
@@ -30,17 +30,19 @@ def run_em(
     *,
     max_iter: int,
     tol: float,
-    report: Callable[[int, float], None] | None = None,
+    history: Sequence[float] = (),
+    report: Callable[[EMResult[Params]], None] | None = None,
 ) -> EMResult[Params]:
     """Alternate E and M until an iteration gains less than `tol` (same unit as the objective).
 
     ``e_step(params)`` returns counts and the objective of `params`; `evaluate` only the objective, which is all the
-    last iteration needs.  Ctrl-C ends the loop and keeps the last finished iteration.
+    last iteration needs.  Ctrl-C ends the loop and keeps the last finished iteration.  `history` holds the objectives
+    of iterations that led to `params` before; `report` is told of every iteration, and may keep what it is told.
     """
-    history: list[float] = []
+    history = list(history)
     try:
         counts, before = e_step(params)
-        for iteration in range(max_iter):
+        for iteration in range(len(history), max_iter):
             new = m_step(counts, params)
             if iteration + 1 < max_iter:
                 counts, objective = e_step(new)
@@ -51,7 +53,7 @@ def run_em(
             params = new
             history.append(objective)
             if report is not None:
-                report(iteration + 1, objective)
+                report(EMResult(params, history, converged=False, interrupted=True))
             if 0.0 <= objective - before < tol:
                 return EMResult(params, history, converged=True, interrupted=False)
             before = objective

@@ -357,6 +357,10 @@ class Forest:
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (self._nested(t) for t in range(self.n_trees))
 
+    def parts(self) -> Iterator["Forest"]:
+        """The forest itself; a `ForestStore` gives one forest after another here."""
+        yield self
+
     def take(self, tree: ArrayLike) -> "Forest":
         """The trees with these numbers, in this order; a number may come twice."""
         given = np.asarray(tree)
@@ -435,7 +439,9 @@ class _Columns(NamedTuple):
 
 
 def as_forest(trees: Any) -> Forest:
-    """A Forest as it is; a list of nested trees, made one."""
+    """A Forest as it is; a ForestStore or a list of nested trees, made one."""
+    if hasattr(trees, "to_forest"):
+        trees = trees.to_forest()
     return trees if isinstance(trees, Forest) else Forest.from_nested(trees)
 
 

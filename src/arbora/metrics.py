@@ -14,7 +14,7 @@ import numpy as np
 import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from .forest import as_forest
+from .forest import Forest, as_forest
 from .kernels import overlap
 
 Floats = NDArray[np.float64]
@@ -37,10 +37,15 @@ def slot_label_counts(forest: Any, n_slots: int | None = None) -> sp.csr_array:
     array([[0., 1., 0., 1., 1., 0.],
            [0., 0., 0., 0., 1., 0.]])
     """
-    forest = as_forest(forest)
-    n_slots = forest.n_slots if n_slots is None else n_slots
-    if n_slots < forest.n_slots:
-        raise ValueError(f"n_slots={n_slots}, but the forest uses slots up to {forest.n_slots - 1}")
+    trees = forest if hasattr(forest, "parts") else as_forest(forest)
+    n_slots = trees.n_slots if n_slots is None else n_slots
+    if n_slots < trees.n_slots:
+        raise ValueError(f"n_slots={n_slots}, but the forest uses slots up to {trees.n_slots - 1}")
+    parts = [_count_pairs(part, n_slots) for part in trees.parts()]
+    return parts[0] if len(parts) == 1 else sp.vstack(parts, format="csr")
+
+
+def _count_pairs(forest: Forest, n_slots: int) -> sp.csr_array:
     start = forest.tree_start
     key = np.where(forest.slot < 0, n_slots, forest.slot).astype(np.int64) * forest.n_labels + forest.label
     known = forest.label >= 0

@@ -70,6 +70,14 @@ class SharedForest:
         part = Units(units.label[keep], units.slot[keep], crowd, start, new[units.child[edge]])
         return SharedForest(part, new[roots].astype(np.int64), tree_id.astype(np.int64), first, self.n_slots)
 
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays, with what the structure terms need if that has been computed."""
+        arrays: list[Any] = [*self.units, self.tree_root, self.tree_id, self.tree_first]
+        for x in self.__dict__.get("structure", ()):
+            arrays += [x.data, x.indices, x.indptr] if sparse.issparse(x) else [x]
+        return sum(int(array.nbytes) for array in arrays)
+
     @cached_property
     def structure(self) -> "StructureCounts":
         """What the structure terms need of each distinct tree."""
@@ -97,9 +105,9 @@ def share(forest: ForestArrays, n_slots: int, max_units: int | None = None, shar
 
 
 def iter_shards(
-    forest: ForestArrays, n_slots: int, max_units: int | None = None, shared: bool = True
+    forest: ForestArrays, n_slots: int, max_units: int | None = None, shared: bool = True, first_tree: int = 0
 ) -> Iterator[SharedForest]:
-    """Yield the shards of a forest one after another, as `share` does."""
+    """Yield the shards of a forest one after another, as `share` does, from `first_tree` on."""
     limit = np.iinfo(np.int32).max - 1 if max_units is None else max_units
     crowd = np.empty(0, np.int32)
     if len(forest.slot) and forest.slot.max() >= n_slots:
@@ -107,7 +115,7 @@ def iter_shards(
         crowd = hash_consing.crowding(forest.parent, pooled, n_slots - 1)
         pooled.flags.writeable = False
         forest = forest._replace(slot=pooled)
-    done, n_trees = 0, len(forest.tree_start) - 1
+    done, n_trees = first_tree, len(forest.tree_start) - 1
     while done < n_trees:
         *columns, root = hash_consing.hash_cons(forest, crowd, done, limit, shared, _SEED)
         tree_root, tree_first, tree_id = np.unique(root, return_index=True, return_inverse=True)

@@ -243,7 +243,7 @@ def test_stored_forests_are_joined(tmp_path):
 
 def test_every_reader_has_the_common_options():
     for name, (reader, suffixes) in FORMATS.items():
-        if name in ("forest", "parquet"):
+        if name in ("forest", "parquet", "store"):
             continue
         parameters = inspect.signature(reader).parameters
         assert {"on_error", "vocabulary", "progress"} <= set(parameters), name

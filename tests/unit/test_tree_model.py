@@ -55,13 +55,8 @@ def theta_of(spec, params, k):
 def counts_of(spec, params, forest, resp, shared=True):
     """Expected counts with given weights [tree, component]."""
     batch = Batch(spec, share(forest.arrays, spec.n_slots, shared=shared), None, 1)
-    fixed = []
-    for shard, rows in zip(batch.shards, batch.rows, strict=True):
-        by_tree = np.zeros((shard.n_distinct_trees, resp.shape[1]))
-        np.add.at(by_tree, shard.tree_id, resp[rows])
-        fixed.append(by_tree)
     mixture = MixtureParams(np.full(resp.shape[1], 1.0 / resp.shape[1]), params)
-    return batch.expected_counts(mixture, fixed)[0].tree
+    return batch.expected_counts(mixture, resp)[0].tree
 
 
 def same(actual, expected, tolerance=1e-10):

@@ -35,6 +35,7 @@ class Format(StrEnum):
     python = "python"
     forest = "forest"
     parquet = "parquet"
+    store = "store"
 
 
 class Kind(StrEnum):
@@ -142,6 +143,18 @@ Classes = Annotated[
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Changes no result.")]
+Scheduler = Annotated[
+    str | None,
+    typer.Option(
+        "--scheduler",
+        metavar="ADDRESS",
+        help="A Dask scheduler, as tcp://host:8786, whose workers go through a .store. Changes no result.",
+    ),
+]
+Memory = Annotated[
+    int | None,
+    typer.Option("--memory", metavar="MB", min=0, help="Of a .store, keep so much between passes. [default: 1024]"),
+]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
 
 
@@ -222,8 +235,11 @@ def convert(
         ),
     ],
     output: Annotated[
-        Path, typer.Argument(metavar="OUT", help="File to write: .jsonl, .jsonl.gz, .forest or .parquet.")
+        Path, typer.Argument(metavar="OUT", help="File to write: .jsonl, .jsonl.gz, .forest or .parquet; or .store.")
     ],
+    shard_nodes: Annotated[
+        int | None, typer.Option("--shard-nodes", min=1, help="Store: nodes a file. [default: 1048576]")
+    ] = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
@@ -231,15 +247,19 @@ def convert(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Read trees of any format and write them to one file.
+    """Read trees of any format and write them to one file, or to a store: a folder for more trees than fit in memory.
+
+    A store is written as files are read. The same command goes on where one that was killed stopped.
 
     \b
     Examples:
+      arbora convert corpus/ corpus.store
       arbora convert corpus/ corpus.forest
       arbora convert "treebank/*.mrg" treebank.jsonl --read leaves=false
       arbora convert old/ new/ all.parquet --skip-bad
     """
     from ..io import write_jsonl
+    from ..store import SHARD_NODES
     from ..summary import counted
     from . import files, reading
 
@@ -247,12 +267,17 @@ def convert(
         raise usage("OUT", f"missing; after {output}, name the file to write")
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
-        files.check_output("OUT", output, (".jsonl", ".jsonl.gz", ".forest", ".parquet"), inputs.files)
-        forest = reading.read_trees(inputs, skip_bad, classes, quiet)
-        if output.name.lower().endswith((".jsonl", ".jsonl.gz")):
-            write_jsonl(forest, output)
+        files.check_output("OUT", output, (".jsonl", ".jsonl.gz", ".forest", ".parquet", ".store"), inputs.files)
+        if output.suffix == ".store":
+            forest: Any = reading.write_store(inputs, output, skip_bad, classes, quiet, shard_nodes or SHARD_NODES)
         else:
-            forest.save(output)
+            if shard_nodes is not None:
+                raise usage("--shard-nodes", f"{output} is one file; leave this out, or write a .store")
+            forest = reading.read_trees(inputs, skip_bad, classes, quiet)
+            if output.name.lower().endswith((".jsonl", ".jsonl.gz")):
+                write_jsonl(forest, output)
+            else:
+                forest.save(output)
         if not as_json:
             teller.say(f"{output}: {counted(forest.n_trees, 'tree')}, {counted(forest.n_nodes, 'node')}")
     if as_json:
@@ -349,6 +374,15 @@ def cluster(
     ] = None,
     seed: Seed = 0,
     jobs: Jobs = None,
+    memory: Memory = None,
+    scheduler: Scheduler = None,
+    checkpoint: Annotated[
+        Path | None,
+        typer.Option(
+            "--checkpoint",
+            help="A file (infinite: a folder) to save the fit in as it runs; the same command then goes on from it.",
+        ),
+    ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")] = None,
     save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
     report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
@@ -372,6 +406,7 @@ def cluster(
       arbora cluster trees.jsonl --report report.html --seed 7 --jobs -1
       arbora cluster corpus/ --classes folder --read text=kind
       arbora cluster corpus/ --model infinite --chains 4 --jobs -1
+      arbora cluster corpus.store -k 11 --scheduler tcp://host:8786
       arbora cluster trees.nwk --model single --states 6 --json
       arbora cluster trees.nwk --model unions --picture archetypes.png
     """
@@ -398,6 +433,7 @@ def cluster(
         n_iter=sweeps,
         n_chains=chains,
         concentration=concentration,
+        checkpoint=None if checkpoint is None else str(checkpoint),
         n_jobs=_check_jobs(jobs),
         random_state=seed,
     )
@@ -412,24 +448,30 @@ def cluster(
     if kind is Kind.single:
         only = {option: by_em[option] for option in ("--components", "--init")}
         _refuse(only, "a single model has none; leave this out, or use --model mixture")
+    if checkpoint is not None and kind is Kind.mixture and components is None:
+        raise usage("--checkpoint", "the search for the number of clusters has none; give --components")
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
         targets = results.Outputs(output, save, report, picture)
         targets.check(inputs.files)
-        forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         if kind is Kind.unions:
+            in_memory = {"--memory": memory, "--scheduler": scheduler, "--checkpoint": checkpoint}
+            _refuse(in_memory, "unions are found in memory and in one go; leave this out")
+            forest = reading.read_trees(inputs, skip_bad, classes, quiet)
             found = unions.fit(forest, components, {**unions_only, **_settings(n_jobs=jobs)}, teller)
             found.model.provenance_["reading"] = inputs.remembered()
             unions.tell(forest, found, targets, _command_line(), as_json, teller)
             if found.interrupted:
                 raise typer.Exit(INTERRUPTED)
             return
-        if kind is Kind.single:
-            fitted = fitting.fit_single(forest, settings, teller)
-        elif kind is Kind.infinite:
-            fitted = fitting.fit_infinite(forest, settings, teller)
-        else:
-            fitted = fitting.fit_mixture(forest, components, settings, teller)
+        forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
+        with reading.workers_of(scheduler, forest):
+            if kind is Kind.single:
+                fitted = fitting.fit_single(forest, settings, teller)
+            elif kind is Kind.infinite:
+                fitted = fitting.fit_infinite(forest, settings, teller)
+            else:
+                fitted = fitting.fit_mixture(forest, components, settings, teller)
         fitted.model.provenance_["reading"] = inputs.remembered()
         results.tell(forest, fitted, targets, _command_line(), as_json, teller)
     if fitted.interrupted:
@@ -452,6 +494,7 @@ def predict(
         Path | None, typer.Option("--output", "-o", help="Rows to .csv, .json or .parquet instead of stdout.")
     ] = None,
     jobs: Jobs = None,
+    scheduler: Scheduler = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
@@ -486,8 +529,8 @@ def predict(
         fitted = _check_clusters(loaded, model, jobs)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         files.check_output("--output", output, files.TABLES, [*inputs.files, model])
-        forest = reading.read_trees(inputs, skip_bad, classes, quiet)
-        with teller.working("predicting"):
+        forest = reading.open_trees(inputs, skip_bad, classes, quiet)
+        with reading.workers_of(scheduler, forest), teller.working("predicting"):
             columns = files.assignments(fitted, forest)
         facts = show.assignment_facts(columns, forest.n_nodes)
         warning = show.assignment_warning(facts)
@@ -557,7 +600,7 @@ def encode(
             fitted.set_params(encoding=encoding.value)
         inputs = reading.find_like_training(trained, paths, format, read, teller)
         files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs.files, model])
-        forest = reading.read_trees(inputs, skip_bad, None, quiet)
+        forest = reading.open_trees(inputs, skip_bad, None, quiet)
         with teller.working("encoding"):
             if "sparse_output" in fitted.get_params():
                 fitted.set_params(sparse_output=True)

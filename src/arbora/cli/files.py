@@ -15,6 +15,7 @@ from ..errors import MissingDependencyError
 from ..forest import UNSEEN, Forest
 from ..io import own
 from ..io.container import written_whole
+from ..io.sources import STORE
 from ..summary import tree_names
 from .tell import finite, usage
 
@@ -27,7 +28,7 @@ def check_output(option: str, path: Path | None, suffixes: Sequence[str], inputs
         return
     if not path.name.lower().endswith(tuple(suffixes)):
         raise usage(option, f"{path}: the name must end in {' or '.join(suffixes)}")
-    if path.is_dir():
+    if path.is_dir() and not path.name.endswith(STORE):
         raise usage(option, f"{path}: this is a directory; name a file")
     if not path.absolute().parent.is_dir():
         raise usage(option, f"{path}: there is no such folder; make it first")
@@ -75,18 +76,26 @@ def assignments(model: Any, forest: Forest, labels: Any = None) -> dict[str, lis
     probability = model.predict_proba(forest)
     cluster = np.asarray(model.predict(forest) if labels is None else labels)
     score = model.score_samples(forest)
-    unseen = (forest.label == UNSEEN) & (getattr(model, "labels", True) is not False)
+    reads_labels = getattr(model, "labels", True) is not False
+    unseen = [_n_unseen(part, reads_labels) for part in forest.parts()]
     columns: dict[str, list[Any]] = {
         "name": [encodable(name) for name in tree_names(forest)],
         "cluster": cluster.tolist(),
         "probability": probability[np.arange(len(cluster)), cluster].tolist(),
         "log_likelihood": score.tolist(),
         "explained": np.isfinite(score).tolist(),
-        "nodes_with_unseen_label": np.add.reduceat(unseen.astype(np.int64), forest.tree_start[:-1]).tolist(),
+        "nodes_with_unseen_label": np.concatenate(unseen).tolist(),
     }
     if forest.target is not None:
         columns["class"] = forest.target.tolist()
     return columns
+
+
+def _n_unseen(forest: Forest, reads_labels: bool) -> Any:
+    """Nodes of each tree whose label is unseen."""
+    if not reads_labels or not forest.n_trees:
+        return np.zeros(forest.n_trees, np.int64)
+    return np.add.reduceat((forest.label == UNSEEN).astype(np.int64), forest.tree_start[:-1])
 
 
 def encodable(text: str) -> str:

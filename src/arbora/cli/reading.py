@@ -1,20 +1,25 @@
 """What a command reads: the files, their format, options of the reader, and known classes of the trees."""
 
+import contextlib
 import csv
+import hashlib
+import json
 import os
 import re
 import warnings
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
+from ..distribute import distributed
 from ..errors import ReadError
 from ..forest import Forest
-from ..io.choose import FORMATS, format_of, read
+from ..io.choose import FORMATS, format_of, read, stream
 from ..io.options import MAKES, OPTIONS, Option, default_of, default_told, parse_option, wanted
-from ..io.sources import find_files
+from ..io.sources import STORE, Position, Sink, find_files
 from ..io.store import SUFFIXES as STORED
+from ..store import ForestStore, StoreWriter
 from ..summary import counted, tree_names
 from .tell import Teller, usage
 
@@ -102,22 +107,84 @@ def _trained(model: Any) -> dict[str, Any] | None:
 
 def read_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool) -> Forest:
     """Read the files, with the known classes that --classes names."""
+    given = _reader_options(inputs, skip_bad, quiet)
+    with _advised(inputs, skip_bad):
+        forest = read(inputs.files, inputs.format, **given)
+    if not forest.n_trees:
+        raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
+    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
+
+
+def open_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool, memory: int | None = None) -> Forest:
+    """As `read_trees`, but a single store is opened and not read, so that models go through it file by file."""
+    if inputs.format != "store" or len(inputs.files) > 1 or classes is not None:
+        return read_trees(inputs, skip_bad, classes, quiet)
+    given = _reader_options(inputs, skip_bad, quiet) | ({} if memory is None else {"memory": memory * 2**20})
+    return cast(Forest, ForestStore(inputs.files[0], **given))
+
+
+def workers_of(scheduler: str | None, forest: Forest) -> contextlib.AbstractContextManager[Any]:
+    """A block in which the workers of --scheduler go through the store, if there is such an option."""
+    if scheduler is None:
+        return contextlib.nullcontext()
+    if not isinstance(forest, ForestStore):
+        raise usage("--scheduler", "workers read trees from a .store alone; arbora convert PATH OUT.store makes one")
+    return distributed(scheduler)
+
+
+def write_store(
+    inputs: Inputs, output: Path, skip_bad: bool, classes: str | None, quiet: bool, shard_nodes: int
+) -> ForestStore:
+    """Read files part by part into a store; the same call goes on where a killed one stopped."""
+    given = _reader_options(inputs, skip_bad, quiet)
+    writer = StoreWriter(output, _token(inputs, skip_bad, classes, shard_nodes), shard_nodes, in_order=True)
+
+    def take(forest: Forest, position: Position) -> None:
+        known = (
+            forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
+        )
+        writer.add(known, position)
+
+    start = Position() if writer.position is None else Position(*writer.position)
+    with _advised(inputs, skip_bad):
+        stream(inputs.files, inputs.format, Sink(take, shard_nodes, start), **given)
+    if not writer.written:
+        raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
+    writer.finish()
+    return ForestStore(output)
+
+
+def _token(inputs: Inputs, skip_bad: bool, classes: str | None, shard_nodes: int) -> str:
+    """What names this conversion: the files as they are now, and how they are read."""
+    files = []
+    for path in inputs.files:
+        told = os.stat(path)
+        files.append([os.path.abspath(path), told.st_size, told.st_mtime_ns])
+    asked = [files, inputs.format, inputs.options, skip_bad, classes, shard_nodes]
+    return hashlib.sha256(json.dumps(asked).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _reader_options(inputs: Inputs, skip_bad: bool, quiet: bool) -> dict[str, Any]:
+    """What the reader is called with."""
     given = {key: parse_option(inputs.format, key, text) for key, text in inputs.options.items()}
-    if f".{inputs.format}" not in STORED:
+    if f".{inputs.format}" not in (*STORED, STORE):
         given |= {"on_error": "skip"} if skip_bad else {}
         given |= {"progress": False} if quiet else {}
     elif skip_bad:
         raise usage("--skip-bad", f"a {inputs.format} file is read whole or not at all; leave this out")
+    return given
+
+
+@contextlib.contextmanager
+def _advised(inputs: Inputs, skip_bad: bool) -> Iterator[None]:
+    """Adds to what a reader complains of that bad files can be left out."""
     try:
-        forest = read(inputs.files, inputs.format, **given)
+        yield
     except ReadError as error:
         several = len(inputs.files) > 1 or inputs.format in LINE_FORMATS
         if skip_bad or not several or not str(error).startswith(tuple(inputs.files)):
             raise
         raise ReadError(f"{error}, or leave bad files out by --skip-bad") from None
-    if not forest.n_trees:
-        raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
-    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
 
 
 def formats_facts() -> dict[str, Any]:

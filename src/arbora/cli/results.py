@@ -4,12 +4,18 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
+from numpy.typing import NDArray
+
 from ..forest import Forest
 from ..report import write_report
+from ..store import ForestStore
 from ..summary import Summary, summarise
 from . import files, show
 from .fitting import Fitted
 from .tell import Teller, print_json
+
+MAX_SUMMED_UP = 100_000  # trees of a store; those of a forest are in memory anyway
 
 
 class Outputs(NamedTuple):
@@ -38,7 +44,9 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     model = fitted.model
     with teller.working("summing up"):
         columns = files.assignments(model, forest, model.labels_)
-        summary = summarise(forest, columns["cluster"], model.predict_proba(forest))
+        chosen = _for_summary(forest, teller)
+        some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
+        summary = summarise(some, labels, model.predict_proba(some))
         told = [fitted.how, *fitted.told], fitted.warned
         facts = _facts(model, fitted, forest)
         if outputs.table is not None:
@@ -46,9 +54,9 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         if outputs.model is not None:
             model.save(outputs.model)
         if outputs.picture is not None:
-            files.write_bytes(outputs.picture, _draw(model, forest, columns["cluster"], summary))
+            files.write_bytes(outputs.picture, _draw(model, some, labels, summary))
         if outputs.report is not None:
-            write_report(model, forest, outputs.report, told=told[0], warned=told[1], command=command_line)
+            write_report(model, some, outputs.report, told=told[0], warned=told[1], command=command_line)
     for line in told[1]:
         teller.warn(line)
     if as_json:
@@ -58,6 +66,15 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     written = [str(path) for path in outputs if path is not None]
     if written:
         teller.say(f"wrote {', '.join(written)}")
+
+
+def _for_summary(forest: Forest, teller: Teller) -> NDArray[np.int64]:
+    """Numbers of the trees that are summed up: all, or of a large store some, evenly spread."""
+    n = forest.n_trees
+    if not isinstance(forest, ForestStore) or n <= MAX_SUMMED_UP:
+        return np.arange(n)
+    teller.say(f"the summary is of {MAX_SUMMED_UP:,} of the {n:,} trees")
+    return np.linspace(0, n - 1, MAX_SUMMED_UP).astype(np.int64)
 
 
 def _facts(model: Any, fitted: Fitted, forest: Forest) -> dict[str, Any]:

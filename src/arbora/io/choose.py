@@ -2,19 +2,26 @@
 
 import inspect
 import os
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ReadError
 from ..forest import Forest
 from . import brackets, conllu, elastic, html, json, newick, store, syntax, xml
-from .sources import Source, find_files, plain_name
+from .sources import STORE, Position, Sink, Source, find_files, plain_name, streaming
 
 
 def _load(source: Source, **options: Any) -> Forest:
     """Load stored forests, one file or several."""
     parts = [store.load_forest(path, **options) for path in find_files(source, store.SUFFIXES)]
     return parts[0] if len(parts) == 1 else Forest.concat(parts)
+
+
+def _load_stores(source: Source, **options: Any) -> Forest:
+    """Read stores into memory; models take a `ForestStore` as it is."""
+    from ..store import ForestStore  # which itself reads and writes files
+
+    return Forest.concat(ForestStore(path, **options).to_forest() for path in find_files(source, (STORE,)))
 
 
 class Format(NamedTuple):
@@ -36,12 +43,13 @@ FORMATS: dict[str, Format] = {
     "python": Format(syntax.read_python, syntax.SUFFIXES),
     "forest": Format(_load, (".forest",)),
     "parquet": Format(_load, (".parquet",)),
+    "store": Format(_load_stores, (STORE,)),
 }
 
 
 def signature_of(reader: Callable[..., Forest]) -> Callable[..., Forest]:
     """The function whose signature names the options of a reader."""
-    return store.load_forest if reader is _load else reader
+    return store.load_forest if reader in (_load, _load_stores) else reader
 
 
 def read(source: Source, format: str | None = None, **options: Any) -> Forest:
@@ -66,6 +74,25 @@ def read(source: Source, format: str | None = None, **options: Any) -> Forest:
         if option not in known or option == "path":
             raise ReadError(f"{option}={options[option]!r}: the reader of {format} has no such option")
     return reader(files, **options)
+
+
+def stream(files: Sequence[str], format: str, sink: Sink, **options: Any) -> None:
+    """Read files of one format into a sink, part by part; a file of stored trees is one part, or several."""
+    reader = FORMATS[format].reader
+    if reader not in (_load, _load_stores):
+        with streaming(sink):
+            reader(files, **options)
+        return
+    from ..store import ForestStore
+
+    for number in range(sink.start.file, len(files)):
+        path = files[number]
+        parts = ForestStore(path, **options).parts() if reader is _load_stores else iter([_load(path, **options)])
+        skip = sink.lines_done() if number == sink.start.file else 0
+        for done, part in enumerate(parts, 1):
+            if done > skip:
+                sink.take(part, Position(number, done))
+                sink.n_trees += part.n_trees
 
 
 def format_of(path: str) -> str | None:

@@ -104,6 +104,17 @@ class Columns:
         for values in lists:
             values.clear()
 
+    @property
+    def n_nodes(self) -> int:
+        return len(self.depth) + sum(len(depth) for depth, _, _ in self._packed)
+
+    def take(self, vocabulary: Sequence[str] | None) -> Forest:
+        """The forest of the trees so far, which are then forgotten; the numbers of words stay."""
+        forest = self.build(vocabulary)
+        for trees in (self.name, self.target, self.nameless):
+            trees.clear()
+        return forest
+
     def build(self, vocabulary: Sequence[str] | None) -> Forest:
         """The forest of all trees; without a vocabulary, over the sorted labels that occur."""
         self._pack()

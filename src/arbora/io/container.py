@@ -24,7 +24,7 @@ from ..errors import ModelFileError
 
 CONTAINER_VERSION = 1
 MAX_BYTES = 16 * 2**30  # what all arrays of a file may take together, unless the reader is told otherwise
-MAX_HEADER_BYTES = 256 * 2**20
+MAX_HEADER_BYTES = 64 * 2**20
 _KINDS = "biufcU"  # dtypes that may be stored: plain numbers, and text of a fixed width
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal content gives equal bytes
 
@@ -114,17 +114,23 @@ def digest(array: NDArray[Any]) -> str:
 
 
 def read_container(
-    path: str | os.PathLike[str], kind: str, max_bytes: int = MAX_BYTES
+    path: str | os.PathLike[str],
+    kind: str,
+    max_bytes: int = MAX_BYTES,
+    *,
+    data: bytes | None = None,
+    without: tuple[str, ...] = (),
 ) -> tuple[int, dict[str, Any], Arrays]:
     """Version, header and arrays of a file that `write_container` wrote; the content is checked against its checksums.
 
     Nothing larger than the header declares is ever unpacked, and files that declare more than `max_bytes` (16 GiB) are
-    refused.  The caller compares the version with those it knows.
+    refused.  The caller compares the version with those it knows.  `data` holds the bytes of the file, if they have
+    been read; arrays named by `without`, up to a dot, stay packed.
     """
     try:
-        with zipfile.ZipFile(path) as zipped:
+        with zipfile.ZipFile(path if data is None else io.BytesIO(data)) as zipped:
             head = _read_header(path, zipped, kind)
-            arrays = _read_arrays(path, zipped, head["arrays"], max_bytes)
+            arrays = _read_arrays(path, zipped, head["arrays"], max_bytes, without)
     except FileNotFoundError:
         raise ModelFileError(f"{path}: there is no such file; check the path") from None
     except OSError as error:
@@ -163,7 +169,9 @@ def _parse_header(path: Any, data: bytes) -> dict[str, Any]:
     return head
 
 
-def _read_arrays(path: Any, zipped: zipfile.ZipFile, declared: dict[str, Any], max_bytes: int) -> Arrays:
+def _read_arrays(
+    path: Any, zipped: zipfile.ZipFile, declared: dict[str, Any], max_bytes: int, without: tuple[str, ...]
+) -> Arrays:
     sizes = {name: _declared_bytes(path, name, entry) for name, entry in declared.items()}
     total = sum(sizes.values())
     if total > max_bytes:
@@ -172,6 +180,8 @@ def _read_arrays(path: Any, zipped: zipfile.ZipFile, declared: dict[str, Any], m
         raise _damaged(path, "its members are not those of the header")
     arrays = {}
     for name, entry in declared.items():
+        if name.split(".")[0] in without:
+            continue
         data = _unpack(path, zipped, f"{name}.npy", sizes[name] + 4096)  # a little for the header of the .npy
         arrays[name] = _read_array(path, name, entry, data)
     return arrays

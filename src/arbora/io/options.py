@@ -35,6 +35,7 @@ MAKES = {
     "python": "one tree a file: the syntax tree; types of its nodes are labels",
     "forest": "trees that arbora convert wrote",
     "parquet": "trees that arbora convert wrote",
+    "store": "a folder of trees that arbora convert wrote, read file by file where a model can",
 }
 
 OPTIONS: dict[str, tuple[Option, ...]] = {
@@ -52,6 +53,7 @@ OPTIONS: dict[str, tuple[Option, ...]] = {
     "python": (Option("names", bool, "identifiers join the label, as in Name:x"),),
     "forest": (_MAX_BYTES,),
     "parquet": (_MAX_BYTES,),
+    "store": (_MAX_BYTES,),
 }
 
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}

@@ -1,5 +1,6 @@
 """What all readers share: finding files, opening them, leaving bad ones out, and showing progress."""
 
+import contextlib
 import glob
 import gzip
 import logging
@@ -8,6 +9,7 @@ import stat
 import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
 from typing import IO, NamedTuple, cast
 
 from ..errors import ReadError, SkippedFilesWarning
@@ -21,6 +23,7 @@ logger = logging.getLogger(__name__)
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 CHUNK = 1 << 20  # bytes read at a time
+STORE = ".store"  # a folder of this ending is one thing, like a file
 
 
 class Policy(NamedTuple):
@@ -29,6 +32,51 @@ class Policy(NamedTuple):
     on_error: str = "raise"
     vocabulary: Sequence[str] | None = None
     progress: bool | None = None
+
+
+class Position(NamedTuple):
+    """Where the trees that were not yet taken begin: number of the file, and lines of it that are done."""
+
+    file: int = 0
+    line: int = 0
+
+
+class Sink:
+    """Takes trees from a reader part by part, so that never much more than `max_nodes` nodes are in memory.
+
+    `take(forest, position)` gets each part, and where the next one begins; reading starts at `start`.
+    """
+
+    def __init__(self, take: Callable[[Forest, Position], None], max_nodes: int, start: Position = Position()):  # noqa: B008
+        self.take, self.max_nodes, self.start = take, max_nodes, start
+        self.file, self.taken_at = start.file, start
+        self.n_trees = 0
+
+    def lines_done(self) -> int:
+        """Lines of the file at hand that are done already."""
+        return self.taken_at.line if self.taken_at.file == self.file else 0
+
+    def flush(self, columns: Columns, policy: Policy, position: Position) -> Forest:
+        """Hand over all trees so far."""
+        forest = columns.take(policy.vocabulary)
+        if forest.n_trees:
+            self.take(forest, position)
+        self.n_trees += forest.n_trees
+        self.taken_at = position
+        return forest
+
+
+_sink: ContextVar[Sink | None] = ContextVar("arbora_sink", default=None)
+
+
+@contextlib.contextmanager
+def streaming(sink: Sink) -> Iterator[None]:
+    """Readers called in this block give their trees to the sink; what they return is the last part."""
+    before = _sink.set(sink)
+    try:
+        yield
+    finally:
+        _sink.reset(before)
 
 
 # ---- finding --------------------------------------------------------------------------------------------------------
@@ -57,27 +105,30 @@ def _expand(path: str, suffixes: Sequence[str]) -> list[str]:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
         return _expand_glob(path)
-    if stat.S_ISDIR(mode):
+    if stat.S_ISDIR(mode) and not path.rstrip(os.sep).endswith(STORE):
         found = _without_results(path, sorted(_files_below(path, tuple(suffixes))))
         if not found:
             ending = "has a known suffix" if len(suffixes) > 5 else f"ends in {' or '.join(suffixes)}"
             raise ReadError(f"{path}: no file in this directory {ending}; name the files instead")
         return found
-    return [path]
+    return [path.rstrip(os.sep) or path]
 
 
 def _expand_glob(path: str) -> list[str]:
     if not glob.has_magic(path):
         raise ReadError(f"{path}: there is no such file; check the path")
-    found = sorted(match for match in glob.glob(path, recursive=True) if os.path.isfile(match))
+    matches = glob.glob(path, recursive=True)
+    found = sorted(match for match in matches if os.path.isfile(match) or match.endswith(STORE))
     if not found:
         raise ReadError(f"{path}: no file matches this pattern; check the folder and the ending")
     return found
 
 
 def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    for where, _, names in os.walk(folder):
-        for name in names:
+    for where, folders, names in os.walk(folder):
+        stores = [name for name in folders if name.endswith(STORE)]
+        folders[:] = [name for name in folders if name not in stores]  # what is in a store is the store's own
+        for name in [*names, *stores]:
             if plain_name(name).endswith(suffixes):
                 yield os.path.join(where, name)
 
@@ -183,8 +234,12 @@ def read_lines(
     """Read files of one tree a line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
 
     def read_file(path: str, columns: Columns, skipped: "_Skipped", bar: Progress) -> None:
+        sink = _sink.get()
+        done = 0 if sink is None else sink.lines_done()
         with _Opened(path) as file:
             for number, raw in enumerate(file, 1):
+                if number <= done:
+                    continue
                 mark = columns.mark()
                 try:
                     text = decode(raw).strip()
@@ -196,6 +251,8 @@ def read_lines(
                     if policy.on_error == "raise":
                         raise
                     skipped.add(fault.at(path))
+                if sink is not None and columns.n_nodes >= sink.max_nodes:
+                    sink.flush(columns, policy, Position(sink.file, number))
                 if number % 256 == 0:
                     bar.show()
 
@@ -212,9 +269,14 @@ def _read(
     if policy.on_error not in ("raise", "skip"):
         raise ReadError(f'on_error={policy.on_error!r}; wanted "raise" or "skip"')
     files = find_files(source, suffixes)
-    columns, skipped = Columns(), _Skipped()
+    columns, skipped, sink = Columns(), _Skipped(), _sink.get()
     with Progress("reading", len(files), policy.progress) as bar:
-        for path in files:
+        for number, path in enumerate(files):
+            if sink is not None:
+                if number < sink.start.file:
+                    bar.advance()
+                    continue
+                sink.file = number
             mark, before = columns.mark(), len(skipped.reasons)
             try:
                 read_file(path, columns, skipped, bar)
@@ -222,16 +284,23 @@ def _read(
                 columns.rewind(mark)
                 del skipped.reasons[before:]  # the whole file goes, and counts once
                 skipped.add(fault.at(path))
-                if policy.on_error == "raise":
-                    raise ReadError(skipped.reasons[0]) from None
+                # Trees that were handed over cannot be taken back.
+                if policy.on_error == "raise" or (sink is not None and sink.lines_done()):
+                    raise ReadError(skipped.reasons[-1]) from None
             else:
                 columns.end_file(path, mark)
+                if sink is not None and columns.n_nodes >= sink.max_nodes:
+                    if finish is not None:
+                        finish(columns)
+                    sink.flush(columns, policy, Position(number + 1))
             bar.advance()
-    if skipped.reasons and not columns.name:
+    if skipped.reasons and not columns.name and not (sink is not None and sink.n_trees):
         raise ReadError(f"nothing could be read; the first reason: {skipped.reasons[0]}")
     skipped.warn()
     if finish is not None:
         finish(columns)
+    if sink is not None:
+        return sink.flush(columns, policy, Position(len(files)))
     forest = columns.build(policy.vocabulary)
     logger.debug("read %d trees, %d nodes from %d files", forest.n_trees, forest.n_nodes, len(files))
     return forest

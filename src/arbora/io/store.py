@@ -22,13 +22,18 @@ def save_forest(forest: Forest, path: str | os.PathLike[str]) -> None:
     if _suffix(path) == ".parquet":
         _save_parquet(forest, path)
         return
-    arrays: Arrays = dict(forest.arrays._asdict()) | _pack_text("vocabulary", forest.vocabulary)
+    write_forest(forest, path, {})
+
+
+def write_forest(forest: Forest, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
+    """Write a forest as ``.forest`` has it, with more entries in the header."""
+    arrays: Arrays = dict(forest.arrays._asdict()) | pack_text("vocabulary", forest.vocabulary)
     if forest.name is not None:
-        arrays |= _pack_text("name", forest.name.tolist())
+        arrays |= pack_text("name", forest.name.tolist())
     if forest.target is not None:
         is_text = forest.target.dtype.kind == "U"
-        arrays |= _pack_text("target", forest.target.tolist()) if is_text else {"target": forest.target}
-    header = {"n_trees": forest.n_trees, "n_nodes": forest.n_nodes, "n_labels": forest.n_labels}
+        arrays |= pack_text("target", forest.target.tolist()) if is_text else {"target": forest.target}
+    header = {"n_trees": forest.n_trees, "n_nodes": forest.n_nodes, "n_labels": forest.n_labels, **more}
     write_container(path, "forest", FOREST_VERSION, header, arrays)
 
 
@@ -36,21 +41,29 @@ def load_forest(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
     """Read a forest that `save_forest` wrote, checked like any other; files of more than `max_bytes` are refused."""
     if _suffix(path) == ".parquet":
         return _load_parquet(path, max_bytes)
-    version, _, arrays = read_container(path, "forest", max_bytes)
+    return read_forest(path, max_bytes)[0]
+
+
+def read_forest(
+    path: str | os.PathLike[str], max_bytes: int, *, data: bytes | None = None, without: tuple[str, ...] = ()
+) -> tuple[Forest, dict[str, Any]]:
+    """A forest of a ``.forest`` file and its header; `data` and `without` as for `read_container`."""
+    version, header, arrays = read_container(path, "forest", max_bytes, data=data, without=without)
     _check_version(path, version)
     try:
-        target = np.array(_unpack_text("target", arrays)) if "target.text" in arrays else arrays.get("target")
-        return Forest(
+        target = np.array(unpack_text("target", arrays)) if "target.text" in arrays else arrays.get("target")
+        forest = Forest(
             parent=arrays["parent"],
             slot=arrays["slot"],
             label=arrays["label"],
             tree_start=arrays["tree_start"],
-            vocabulary=tuple(_unpack_text("vocabulary", arrays)),
+            vocabulary=tuple(unpack_text("vocabulary", arrays)),
             target=target,
-            name=_unpack_text("name", arrays) if "name.text" in arrays else None,  # type: ignore[arg-type]
+            name=unpack_text("name", arrays) if "name.text" in arrays else None,  # type: ignore[arg-type]
         )
     except (ForestError, KeyError, ValueError) as error:
         raise _invalid(path, error) from None
+    return forest, header
 
 
 def _suffix(path: str | os.PathLike[str]) -> str:
@@ -69,16 +82,17 @@ def _invalid(path: Any, error: Exception) -> ModelFileError:
     return ModelFileError(f"{path}: its columns do not make a forest ({error}); save it again")
 
 
-def _pack_text(name: str, texts: Sequence[str]) -> Arrays:
+def pack_text(name: str, texts: Sequence[str]) -> Arrays:
     """Texts as one array of UTF-8 bytes and one of offsets."""
     pieces = [text.encode("utf-8", "surrogatepass") for text in texts]
     offsets = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
     return {f"{name}.text": np.frombuffer(b"".join(pieces), np.uint8), f"{name}.offsets": offsets}
 
 
-def _unpack_text(name: str, arrays: Arrays) -> list[str]:
+def unpack_text(name: str, arrays: Arrays) -> list[str]:
     data, offsets = arrays[f"{name}.text"].tobytes(), arrays[f"{name}.offsets"]
-    fits = offsets.ndim == 1 and len(offsets) and offsets[0] == 0 and offsets[-1] == len(data)
+    fits = offsets.ndim == 1 and offsets.dtype.kind in "iu" and len(offsets)
+    fits = fits and offsets[0] == 0 and offsets[-1] == len(data)
     if not fits or (np.diff(offsets) < 0).any():
         raise ForestError(f"the offsets of {name!r} do not fit its text")
     ends = offsets.tolist()

@@ -5,13 +5,14 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Self
+from typing import Any, ClassVar, Self, cast
 
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ForestError
 from ..forest import UNSEEN, Forest, as_forest
+from ..store import ForestStore, is_store
 from .saved import SavedEstimator, versions
 
 log = logging.getLogger(__name__)
@@ -21,10 +22,15 @@ class ForestEstimator(SavedEstimator):
     """A scikit-learn estimator whose samples are trees; subclasses name what they save."""
 
     vocabulary_: Any
+    #: Whether a ForestStore is taken as it is, file by file; else it is read into memory.
+    _streams: ClassVar[bool] = False
 
     def _check_forest(self, X: Any, at_least: int = 1) -> Forest:
-        """X as a Forest: one as it is, nested trees converted, file names read."""
-        forest = read_or_convert(X)
+        """X as a Forest: one as it is, nested trees converted, file names read; a store stays one where it may.
+
+        What this returns has the sizes of a forest, `parts`, `take` and `with_vocabulary` in any case.
+        """
+        forest = open_or_convert(X) if self._streams else read_or_convert(X)
         if forest.n_trees < at_least:
             raise ForestError(
                 f"{type(self).__name__}: {forest.n_trees} trees; wanted at least {at_least}: check what was read"
@@ -36,7 +42,7 @@ class ForestEstimator(SavedEstimator):
         check_is_fitted(self, "vocabulary_")
         forest = self._check_forest(X, at_least=0)
         known = forest.with_vocabulary(self.vocabulary_)
-        n_unseen = int((known.label == UNSEEN).sum() - (forest.label == UNSEEN).sum())  # those told before are not
+        n_unseen = _n_unseen(known) - _n_unseen(forest)  # those told before are not
         if n_unseen:
             log.warning("%d of %d nodes have labels never seen in training; summed out", n_unseen, forest.n_nodes)
         return known
@@ -58,6 +64,20 @@ class ForestEstimator(SavedEstimator):
             raise ValueError("the vocabulary must be a list of labels")
         self.vocabulary_ = tuple(self.vocabulary_)
         return self
+
+
+def _n_unseen(forest: Forest) -> int:
+    """Nodes whose label is unseen."""
+    return forest.n_unseen() if isinstance(forest, ForestStore) else int((forest.label == UNSEEN).sum())
+
+
+def open_or_convert(X: Any) -> Forest:
+    """As `read_or_convert`, but a store, or the path of one, is not read into memory."""
+    if isinstance(X, ForestStore):
+        return cast(Forest, X)  # it answers as a forest does wherever models that stream look
+    if is_store(X):
+        return cast(Forest, ForestStore(X))
+    return read_or_convert(X)
 
 
 def read_or_convert(X: Any) -> Forest:
@@ -84,6 +104,8 @@ def _all_files(X: Any) -> bool:
 
 def fingerprint(forest: Forest) -> str:
     """SHA-256 of the trees and the vocabulary."""
+    if isinstance(forest, ForestStore):
+        return forest.sha256
     digest = hashlib.sha256("\0".join(forest.vocabulary).encode("utf-8", "surrogatepass"))
     for column in forest.arrays:
         digest.update(column.data)

@@ -36,6 +36,12 @@ class SlotLabelCounts(TransformerMixin, ForestEstimator):
         self._record_provenance(forest)
         return self
 
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        if type(self.n_slots_) is not int or not 1 <= self.n_slots_ < 2**31:
+            raise ValueError(f"n_slots_={self.n_slots_!r}; wanted a number of slots")
+        return self
+
     def transform(self, X: Any) -> Any:
         """Counts, one row a tree; column slot * n_labels + label."""
         check_is_fitted(self, "vocabulary_")

@@ -123,34 +123,28 @@ class StochasticEM:
             done = t + 1
 
     def _refresh(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
-        """One step of MAP-EM for each component on its own trees."""
+        """One step of MAP-EM for each component on its own trees; every shard is looked at once."""
         label, params = state.label, state.params
+        one = split(params)
+        flow = [tm.as_flow(self.spec, one[k]) for k in one]
+        sums = [tm.empty_sums(self.spec, flow[k]) for k in one]
+        shape: list[Any] | None = None
+        for s, shard in enumerate(self.batch.shards):
+            mine = label[self.batch.rows[s]]
+            copies = np.zeros((shard.n_distinct_trees, len(one)))  # of each distinct tree in each component
+            np.add.at(copies, (shard.tree_id, mine), 1.0)
+            counts = tm.structure_counts(self.spec, params, shard, copies)
+            shape = list(counts) if shape is None else [a + b for a, b in zip(shape, counts, strict=True)]
+            for k in np.unique(mine).tolist():
+                part = shard.restrict(np.flatnonzero(mine == k))
+                messages, _ = tm.upward(flow[k], part, 1, self.batch.workspace)
+                tm.downward(flow[k], part, messages, part.sum_by_tree(None)[:, None], sums[k])
         parts = []
-        for k, (one, shape) in enumerate(zip(split(params).values(), self._shape_counts(label, params), strict=True)):
-            flow = tm.as_flow(self.spec, one)
-            sums = tm.empty_sums(self.spec, flow)
-            for part in self._trees_of(label, k):
-                messages, _ = tm.upward(flow, part, 1, self.batch.workspace)
-                tm.downward(flow, part, messages, part.sum_by_tree(None)[:, None], sums)
-            counts = tm.counts_from_sums(self.spec, flow, sums, shape, 1)
-            parts.append(tm.m_step(self.spec, counts, one, self.priors))
+        for k in one:
+            alone = tm.ShapeCounts(*(x[..., k : k + 1] for x in shape or []))
+            expected = tm.counts_from_sums(self.spec, flow[k], sums[k], alone, 1)
+            parts.append(tm.m_step(self.spec, expected, one[k], self.priors))
         return state._replace(params=join(parts)), {}
-
-    def _trees_of(self, label: NDArray[np.int64], k: int) -> Any:
-        """The shards, cut down to the trees of one component."""
-        for shard, rows in zip(self.batch.shards, self.batch.rows, strict=True):
-            mine = np.flatnonzero(label[rows] == k)
-            if len(mine):
-                yield shard.restrict(mine)
-
-    def _shape_counts(self, label: NDArray[np.int64], params: tm.Params) -> list[tm.ShapeCounts]:
-        """Counts of the structure terms, component by component."""
-        n = params.switch.shape[1]
-        total: list[Any] | None = None
-        for shard, weight in zip(self.batch.shards, self.batch.sum_labels(label, n), strict=True):
-            counts = tm.structure_counts(self.spec, params, shard, weight)
-            total = list(counts) if total is None else [a + b for a, b in zip(total, counts, strict=True)]
-        return [tm.ShapeCounts(*(x[..., k : k + 1] for x in total or [])) for k in range(n)]
 
     def _draw_concentration(self, rng: np.random.Generator, concentration: float, n_groups: int) -> float:
         """Escobar and West (1995), under a Gamma(shape, rate) prior; unchanged without one."""

@@ -55,8 +55,24 @@ def needs_posterior(recipe: Recipe) -> bool:
     return recipe.weighted or "components" in recipe.parts
 
 
+def check_dtype(dtype: Any) -> Any:
+    """The dtype of codes, once it is known to be one."""
+    try:
+        wanted = np.dtype(dtype)
+    except TypeError:
+        wanted = np.dtype(object)
+    if wanted not in (np.float64, np.float32):
+        raise SettingError(f"dtype={dtype!r}; wanted float64 or float32")
+    return wanted
+
+
 def encode(
-    recipe: Recipe, spec: tm.Spec, params: tm.Params, forest: Forest, posterior: Floats | None = None
+    recipe: Recipe,
+    spec: tm.Spec,
+    params: tm.Params,
+    forest: Forest,
+    posterior: Floats | None = None,
+    dtype: Any = np.float64,
 ) -> sparse.csr_array:
     """Sparse [tree, column] by this recipe; posterior[tree, component] where `needs_posterior` says so.
 
@@ -64,8 +80,9 @@ def encode(
     """
     n_components = params.switch.shape[1]
     n_columns = sum(_widths(recipe, spec, n_components))
+    dtype = check_dtype(dtype)
     if forest.n_trees == 0:
-        return sparse.csr_array((0, n_columns))
+        return sparse.csr_array((0, n_columns), dtype=dtype)
     (distinct,) = share(forest.arrays, spec.n_slots)
     once = forest.take(distinct.tree_first)
     given = np.ones((1, 1)) if posterior is None else posterior[distinct.tree_first]
@@ -73,7 +90,7 @@ def encode(
     done = 0
     for shard in nodes.plain_shards(spec, n_components, once):
         mine = given[done : done + shard.n_trees] if posterior is not None else given
-        rows.append(_compact(_encode_shard(recipe, spec, params, shard, mine)))
+        rows.append(_compact(_encode_shard(recipe, spec, params, shard, mine).astype(dtype, copy=False)))
         done += shard.n_trees
     return _compact(sparse.vstack(rows, format="csr")[distinct.tree_id])
 
@@ -157,6 +174,11 @@ def _ranges(first: Ints, length: Ints) -> Ints:
     """first[x], first[x] + 1, ... of each x, one after another."""
     ends = np.cumsum(length)
     return np.arange(ends[-1] if len(ends) else 0) + np.repeat(first - (ends - length), length)
+
+
+def stack(parts: list[Any]) -> sparse.csr_array:
+    """Codes of some trees above those of others."""
+    return parts[0] if len(parts) == 1 else _compact(sparse.vstack(parts, format="csr"))
 
 
 def _compact(codes: Any) -> sparse.csr_array:

@@ -1,6 +1,7 @@
 """Fitting a mixture of hidden trees: where EM starts, one run of it, and stepwise EM."""
 
 import logging
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,6 +10,7 @@ from ..em import EMResult, run_em
 from ..forest import Forest
 from ..progress import Progress
 from ..sharing import iter_shards
+from ..store import ForestStore
 from . import tree_model as tm
 from .batch import Batch, MixtureCounts, MixtureParams
 from .starts import START_STEPS, cluster_start
@@ -37,7 +39,20 @@ def random_start(
 
 
 def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
-    """Share of the nodes in each slot, a chunk of trees at a time, because the columns may be most of the memory."""
+    """Share of the nodes in each slot."""
+    hits, total = np.zeros(n_slots), 0.0
+    if isinstance(forest, ForestStore):
+        parts = forest.over_parts(_slot_hits, weight, n_slots)
+    else:
+        parts = iter([_slot_hits(forest, weight, n_slots)])
+    for more_hits, more in parts:
+        hits, total = hits + more_hits, total + more
+    # Slots pooled into one may hold more children than there are nodes.
+    return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
+
+
+def _slot_hits(forest: Forest, weight: Floats | None, n_slots: int) -> tuple[Floats, float]:
+    """Weight of the nodes in each slot and of all, a chunk of trees at a time: columns may be most of the memory."""
     hits, total = np.zeros(n_slots), 0.0
     for lo in range(0, forest.n_trees, RATE_CHUNK):
         hi = min(lo + RATE_CHUNK, forest.n_trees)
@@ -46,8 +61,7 @@ def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
         child = slot >= 0
         hits += np.bincount(np.minimum(slot[child], n_slots - 1), by_node[child], minlength=n_slots)
         total += by_node.sum()
-    # Slots pooled into one may hold more children than there are nodes.
-    return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
+    return hits, float(total)
 
 
 def clustered_start(
@@ -68,9 +82,10 @@ def clustered_start(
     label = cluster_start(some, spec.n_slots, n, rng, w)
     params = drawn
     with Batch(spec, list(iter_shards(some.arrays, spec.n_slots)), w, 1) as few:
-        fixed = few.sum_labels(label, n)
+        resp = np.zeros((len(label), n))
+        resp[np.arange(len(label)), label] = w
         for _ in range(START_STEPS):
-            counts, _ = few.expected_counts(params, fixed)
+            counts, _ = few.expected_counts(params, resp)
             params = m_step(spec, counts, params, priors)
     # A component without a cluster keeps its random parameters and the weight of one tree: none at all is for ever.
     empty = counts.weight <= 0
@@ -79,27 +94,36 @@ def clustered_start(
 
 
 def run(
-    batch: Batch, start: MixtureParams, priors: tm.Priors, max_iter: int, tol: float, verbose: bool
+    batch: Batch,
+    start: EMResult[MixtureParams],
+    priors: tm.Priors,
+    max_iter: int,
+    tol: float,
+    verbose: bool,
+    keep: Callable[[EMResult[MixtureParams]], None] | None = None,
 ) -> EMResult[MixtureParams]:
-    """One run of EM; `tol` is in nats a tree."""
+    """One run of EM, or the rest of one; `tol` is in nats a tree, and `keep` sees every iteration."""
     spec = batch.spec
 
     def e_step(params: MixtureParams) -> tuple[MixtureCounts, float]:
         counts, log_likelihood = batch.expected_counts(params)
         return counts, log_likelihood + float(tm.log_prior(params.tree, priors).sum())
 
-    def report(iteration: int, objective: float) -> None:
-        log.info("iteration %d: objective %.6f", iteration, objective)
-        bar.advance(f"EM, objective {objective:.2f}")
+    def report(now: EMResult[MixtureParams]) -> None:
+        log.info("iteration %d: objective %.6f", len(now.history), now.history[-1])
+        bar.advance(f"EM, objective {now.history[-1]:.2f}")
+        if keep is not None:
+            keep(now)
 
     with Progress("EM", max_iter, verbose) as bar:
         return run_em(
-            start,
+            start.params,
             e_step,
             lambda counts, params: m_step(spec, counts, params, priors),
             lambda params: objective_of(batch, params, priors),
             max_iter=max_iter,
             tol=tol * batch.total_weight,
+            history=start.history,
             report=report,
         )
 

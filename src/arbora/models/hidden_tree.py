@@ -1,5 +1,6 @@
 """HiddenTree: a single switching-parent hidden tree model (paper 000 section 3)."""
 
+import os
 from typing import Any, Self
 
 import numpy as np
@@ -43,6 +44,7 @@ class HiddenTree(HiddenTreeMixture):
         sparse_output: bool = False,
         shared: bool = True,
         shard_bytes: int = SHARD_BYTES,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -69,6 +71,7 @@ class HiddenTree(HiddenTreeMixture):
             sparse_output=sparse_output,
             shared=shared,
             shard_bytes=shard_bytes,
+            checkpoint=checkpoint,
             n_jobs=n_jobs,
             random_state=random_state,
             verbose=verbose,
@@ -143,8 +146,9 @@ class HiddenTree(HiddenTreeMixture):
     def posterior(self, X: Any) -> Floats:
         """P(state | tree) of every node, shape (n_nodes, n_states)."""
         forest = self._in_training_terms(X)
-        one = np.ones((forest.n_trees, 1))
-        return np.asarray(nodes.posterior(self.spec_, self._fitted_params().tree, forest, one)[:, 0])
+        params = self._fitted_params().tree
+        parts = [nodes.posterior(self.spec_, params, part, np.ones((part.n_trees, 1))) for part in forest.parts()]
+        return np.asarray(np.concatenate(parts)[:, 0])
 
     def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
         return np.zeros(forest.n_trees, np.int64)

@@ -74,6 +74,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         "n_iter_",
         "provenance_",
     )
+    _streams: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -268,6 +269,23 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         super()._restore(header, arrays)
         self.spec_ = tm.Spec(*self.spec_)
         self.mixture_ = self._as_mixture()
+        mixture = self.mixture_
+        sizes = (mixture.n_slots_, len(self.vocabulary_), mixture.n_states)
+        if (
+            self.spec_ != tm.Spec(*sizes, mixture.absent, mixture.structure, self.spec_.pooled)
+            or type(self.spec_.pooled) is not bool
+        ):
+            raise ValueError(f"the sizes of the model make no sense: {self.spec_}")
+        self._check_settings()
+        self._template()._check_params()
+        check_number("concentration_", self.concentration_, 1e-9, 1e9)
+        if len(self.priors_) != len(tm.Priors._fields):
+            raise ValueError("there is not one prior for each kind of parameter")
+        for prior in self.priors_:
+            check_number("priors_", prior, 1e-9, 1e9)
+        count = np.asarray(self.group_size_)
+        if count.ndim != 1 or count.dtype.kind not in "iu" or (count < 1).any():
+            raise ValueError("the sizes of the groups are not positive whole numbers")
         if len(self.group_size_) != len(self.weight_) or self.n_components_ != len(self.group_size_):
             raise ValueError("the numbers of groups contradict each other")
         return self
@@ -385,9 +403,9 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         """Mean log predictive probability a tree."""
         return float(self.score_samples(self._check_forest(X)).mean())
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, dtype: Any = np.float64) -> Any:
         """Encode trees as `HiddenTreeMixture.transform` does, by the groups of the fitted draw."""
-        return self._encoder().transform(X)
+        return self._encoder().transform(X, dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of `transform`."""

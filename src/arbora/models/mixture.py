@@ -1,7 +1,9 @@
 """HiddenTreeMixture: a finite mixture of hidden trees fitted by EM (papers 000 section 4 and 001)."""
 
 import logging
+import os
 import warnings
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -10,16 +12,19 @@ from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ..em import EMResult
-from ..errors import ForestError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
+from ..errors import ArboraError, ForestError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
 from ..forest import Forest
+from ..io.container import digest
 from ..seeds import resolve_seed
-from ..sharing import iter_shards
+from ..sharing import SharedForest, share
+from ..store import ForestStore
 from . import encoding as enc
 from . import fitting, nodes, sampling
 from . import tree_model as tm
-from .base import ForestEstimator
+from .base import ForestEstimator, fingerprint
 from .batch import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
 from .checks import check_count, check_number, check_weight, n_threads
+from .fit_checkpoint import FitCheckpoint, Progress
 from .starts import STARTS
 
 log = logging.getLogger(__name__)
@@ -56,6 +61,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     sparse_output : whether `transform` returns a sparse matrix.
     shared : compute identical subtrees once (exact; False only to compare).
     shard_bytes : working memory of a shard of trees.
+    checkpoint : a file in which `fit` is saved as it runs, and from which a broken one goes on.
     n_jobs : threads over shards; -1 for all cores.  The result does not depend on it.
     random_state : a seed, or a generator, for starts.
     verbose : 1 shows a progress bar; every iteration is logged at level INFO in any case.
@@ -77,6 +83,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         "n_batches_",
         "provenance_",
     )
+
+    _streams: ClassVar[bool] = True
 
     spec_: tm.Spec
     history_: list[float]
@@ -108,6 +116,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         sparse_output: bool = False,
         shared: bool = True,
         shard_bytes: int = SHARD_BYTES,
+        checkpoint: str | os.PathLike[str] | None = None,
         n_jobs: int | None = None,
         random_state: Any = None,
         verbose: int = 0,
@@ -133,6 +142,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         self.sparse_output = sparse_output
         self.shared = shared
         self.shard_bytes = shard_bytes
+        self.checkpoint = checkpoint
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
@@ -148,22 +158,54 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         warm = self.warm_start and hasattr(self, "weight_")
         if warm:
             self._check_unchanged("warm_start")
+            if self.checkpoint is not None:
+                raise SettingError("checkpoint: a warm start goes on from the model itself; set it to None")
             forest = self._in_training_terms(forest)
         spec = self.spec_ if warm else self._new_spec(forest)
         with self._batch(forest, spec, weight) as batch:
-            best: EMResult[MixtureParams] | None = None
-            for _ in range(1 if warm else self.n_init):
-                start = self._fitted_params() if warm else self._start(rng, forest, weight, spec, priors)
-                result = fitting.run(batch, start, priors, self.max_iter, self.tol, bool(self.verbose))
-                if best is None or result.history[-1] > best.history[-1]:
-                    best = result
-                if result.interrupted:
-                    break
-            if best is not None:
-                self._keep(best, batch, forest)
-                self.n_batches_ = 1
-                self._warn(best, batch)
+            best = self._best_start(rng, batch, forest, priors, warm)
+            self._keep(best, batch, forest)
+            self.n_batches_ = 1
+            self._warn(best, batch)
         return self
+
+    def _best_start(
+        self, rng: np.random.Generator, batch: Batch, forest: Forest, priors: tm.Priors, warm: bool
+    ) -> EMResult[MixtureParams]:
+        """The best of some runs of EM, or of those that a checkpoint still leaves to do."""
+        saved = FitCheckpoint(self.checkpoint, self._fit_settings(forest, batch.sample_weight))
+        n_done, best, now = saved.read(rng, tm.param_shapes(batch.spec, self.n_components))
+        for number in range(n_done, 1 if warm else self.n_init):
+            if now is None:
+                first = (
+                    self._fitted_params() if warm else self._start(rng, forest, batch.sample_weight, batch.spec, priors)
+                )
+                now = EMResult(first, [], converged=False, interrupted=False)
+
+            def keep(state: EMResult[MixtureParams], number: int = number, best: Any = best) -> None:
+                saved.write(Progress(number, best, state), rng, at_once=False)
+
+            result = fitting.run(batch, now, priors, self.max_iter, self.tol, bool(self.verbose), keep)
+            if result.interrupted:
+                saved.write(Progress(number, best, result), rng)
+            if best is None or result.history[-1] > best.history[-1]:
+                best = result
+            if result.interrupted:
+                break
+            now = None
+            saved.write(Progress(number + 1, best), rng)
+        if best is None:
+            raise ArboraError("the fit has no start; please report this")
+        return best
+
+    def _fit_settings(self, forest: Forest, weight: Floats | None) -> dict[str, Any]:
+        """What a checkpoint belongs to: the trees, their weights, and every setting that shapes the fit."""
+        if self.checkpoint is None:
+            return {}
+        free = ("n_jobs", "verbose", "checkpoint", "encoding", "sparse_output", "warm_start", "learning_decay")
+        mine = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
+        weights = None if weight is None else digest(weight)
+        return {"model": type(self).__name__, **mine, "trees": fingerprint(forest), "sample_weight": weights}
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
@@ -310,6 +352,9 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
         self.spec_ = tm.Spec(*self.spec_)
+        for name in ("weight_", *PROBABILITIES):
+            if getattr(self, name).dtype != np.float64:
+                raise ValueError(f"{name} is of {getattr(self, name).dtype}; wanted float64")
         given = {name: np.asarray(self._by_component(name)) for name in PROBABILITIES}
         self._check_shapes({"weight_": np.asarray(self.weight_), **given})
         return self
@@ -402,8 +447,12 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def _batch(self, forest: Forest, spec: tm.Spec, weight: Floats | None = None) -> Batch:
         """The trees of a forest (in training terms) as shards."""
         max_units = max(1024, self.shard_bytes // tm.unit_bytes(spec, self.n_components))
-        shards = iter_shards(forest.arrays, spec.n_slots, max_units, self.shared)
-        return Batch(spec, list(shards), weight, n_threads(self.n_jobs))
+        shards: Sequence[SharedForest]
+        if isinstance(forest, ForestStore):
+            shards = forest.shards(spec.n_slots, max_units, self.shared, tm.needs_structure(spec))
+        else:
+            shards = share(forest.arrays, spec.n_slots, max_units, self.shared)
+        return Batch(spec, shards, weight, n_threads(self.n_jobs))
 
     def _log_joint(self, X: Any) -> Floats:
         """log P(tree, component) of every tree."""
@@ -459,27 +508,33 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def posterior(self, X: Any) -> Floats:
         """P(component, state | tree) of every node, shape (n_nodes, n_components, n_states)."""
         forest = self._in_training_terms(X)
-        return nodes.posterior(self.spec_, self._fitted_params().tree, forest, self.predict_proba(forest))
+        params, proba = self._fitted_params().tree, _rows_of(forest, self.predict_proba(forest))
+        return np.concatenate([nodes.posterior(self.spec_, params, part, rows) for part, rows in proba])
 
     def decode(self, X: Any) -> NDArray[np.int64]:
         """State of every node in the most probable joint choice of states and switches, in the predicted component."""
         forest = self._in_training_terms(X)
-        return nodes.decode(self.spec_, self._fitted_params().tree, forest, self._decoding_component(forest))
+        params, component = self._fitted_params().tree, _rows_of(forest, self._decoding_component(forest))
+        return np.concatenate([nodes.decode(self.spec_, params, part, rows) for part, rows in component])
 
     def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
         return self.predict(forest)
 
-    def transform(self, X: Any) -> Any:
+    def transform(self, X: Any, dtype: Any = np.float64) -> Any:
         """Encode each tree, by default as posterior mass by component, slot and state (paper 001).
 
         Columns run over components, then slots (the root has one of its own, the last), then states;
-        `get_feature_names_out` names them.  Other choices of `encoding` change the values or add columns.
+        `get_feature_names_out` names them.  Other choices of `encoding` change the values or add columns.  Values are
+        computed in double precision; dtype=np.float32 rounds them at the end, to half the memory.
         """
         recipe = enc.find(self.encoding)
         forest = self._in_training_terms(X)
         proba = self._component_proba(forest) if enc.needs_posterior(recipe) else None
-        codes = enc.encode(recipe, self.spec_, self._fitted_params().tree, forest, proba)
-        return codes if self.sparse_output else codes.toarray()
+        params = self._fitted_params().tree
+        codes = [enc.encode(recipe, self.spec_, params, part, rows, dtype) for part, rows in _rows_of(forest, proba)]
+        if self.sparse_output:
+            return enc.stack(codes)
+        return codes[0].toarray() if len(codes) == 1 else np.concatenate([part.toarray() for part in codes])
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of `transform`."""
@@ -525,3 +580,11 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
             check_number("prior" if own is None else f"{name}_prior", value, 1.0, 1e9)
             priors[name] = float(value)
         return tm.Priors(**priors)
+
+
+def _rows_of(forest: Forest, values: Any) -> Iterator[tuple[Forest, Any]]:
+    """The parts of a forest or store, each with the rows of its trees; None stays None."""
+    done = 0
+    for part in forest.parts():
+        yield part, None if values is None else values[done : done + part.n_trees]
+        done += part.n_trees

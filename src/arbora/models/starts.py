@@ -40,12 +40,20 @@ def cluster_features(
 
 def hellinger_features(forest: Forest, n_slots: int) -> Any:
     """Square roots of relative (slot, label) counts, a sparse row a tree, a column for each pair in use."""
+    features = sparse.vstack([_pair_features(part, n_slots) for part in forest.parts()], format="csr")
+    used, column = np.unique(features.indices, return_inverse=True)
+    small = column.astype(np.int32), features.indptr.astype(np.int32)  # for KMeans
+    return sparse.csr_array((features.data, *small), shape=(features.shape[0], len(used)))
+
+
+def _pair_features(forest: Forest, n_slots: int) -> Any:
+    """As `hellinger_features`, with a column for each pair there might be."""
     label = np.where(forest.label < 0, forest.n_labels, forest.label).astype(np.int64)
     slot = np.where(forest.slot < 0, n_slots, np.minimum(forest.slot, n_slots - 1)).astype(np.int64)
-    used, column = np.unique(slot * (forest.n_labels + 1) + label, return_inverse=True)
+    column = slot * (forest.n_labels + 1) + label
     start = forest.tree_start.copy()  # a copy, because sum_duplicates writes into it
-    counts = sparse.csr_array((np.ones(forest.n_nodes), column, start), shape=(forest.n_trees, len(used)))
+    shape = (forest.n_trees, (n_slots + 1) * (forest.n_labels + 1))
+    counts = sparse.csr_array((np.ones(forest.n_nodes), column, start), shape=shape)
     counts.sum_duplicates()
-    counts.indices, counts.indptr = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)  # for KMeans
     counts.data = np.sqrt(counts.data / np.repeat(forest.sizes, np.diff(counts.indptr)))
     return counts

@@ -1,0 +1,219 @@
+"""What is fuzzed: functions of bytes that must end in a value that holds its promises, or in an ArboraError.
+
+Readers get the bytes as a file.  Files of Arbora's own have checksums that random bytes never meet, so loaders also get
+forged ones: a good file whose content the bytes have edited, written with checksums that are right.
+"""
+
+import json
+import os
+import tempfile
+import warnings
+from collections.abc import Callable
+from functools import cache, partial
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+import arbora as ab
+from arbora.chain_store import load_trace
+from arbora.errors import ArboraError
+from arbora.io.choose import FORMATS
+from arbora.io.container import read_container, write_container
+from arbora.models.fit_checkpoint import FitCheckpoint
+from arbora.models.tree_model import Spec, param_shapes
+from arbora.store import MANIFEST
+
+CORPUS = Path(__file__).parent / "corpus"
+LIMITS = {"xml": {"max_bytes": 10**6}, "html": {"max_bytes": 10**6}}
+OWN = ("forest", "parquet", "store")  # formats that readers only load
+
+
+def _folder() -> Path:
+    """A folder of this process for the file at hand."""
+    folder = Path(tempfile.gettempdir()) / f"arbora-fuzz-{os.getpid()}"
+    folder.mkdir(exist_ok=True)
+    return folder
+
+
+def read(format: str, data: bytes) -> None:
+    """A file of any reader."""
+    path = _folder() / f"data{FORMATS[format].suffixes[0]}"
+    path.write_bytes(data)
+    try:
+        forest = ab.read(path, format, **LIMITS.get(format, {}))
+    except ArboraError as error:
+        _check_words(error)
+        return
+    forest.validate()
+    assert forest.n_nodes <= 4 * len(data) + 4, "a small file made many nodes"
+
+
+def _check_words(error: ArboraError) -> None:
+    told = str(error)
+    assert told
+    assert "\n" not in told, f"not one sentence: {told!r}"
+    assert len(told) < 2000, "a sentence without end"
+
+
+# ---- files of our own -----------------------------------------------------------------------------------------------
+
+
+@cache
+def _trees() -> ab.Forest:
+    return ab.Forest.from_nested(
+        [("a", ["b", ("c", ["d", None])]), "a", ("c", ["c"])], target=["x", "y", "x"], name=["one", "two", "three"]
+    )
+
+
+@cache
+def _good(kind: str) -> bytes:
+    """A good file of this kind."""
+    path = _folder() / "good"
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        if kind == "forest":
+            path = path.with_suffix(".forest")
+            _trees().save(path)
+        elif kind == "store":
+            ab.ForestStore.write(_trees(), path.with_suffix(".store"), shard_nodes=4)
+            path = path.with_suffix(".store") / MANIFEST
+        elif kind == "trace":
+            ab.InfiniteHiddenTreeMixture(2, n_iter=2, n_start=1, random_state=0).fit(_trees()).trace_.save(path)
+        elif kind == "fit":
+            path.unlink(missing_ok=True)
+            ab.HiddenTreeMixture(2, 2, max_iter=2, random_state=0, checkpoint=path).fit(_trees())
+        else:
+            _models()[kind]().fit(_trees()).save(path)
+    return path.read_bytes()
+
+
+def _models() -> dict[str, Any]:
+    return {
+        "HiddenTreeMixture": lambda: ab.HiddenTreeMixture(2, 2, max_iter=2, random_state=0),
+        "HiddenTree": lambda: ab.HiddenTree(2, max_iter=2, random_state=0),
+        "InfiniteHiddenTreeMixture": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=2, n_start=1, random_state=0),
+        "SlotLabelCounts": ab.SlotLabelCounts,
+    }
+
+
+def _use(kind: str, path: Path) -> None:
+    """Load a file and do what one does with it; nothing may be nan."""
+    if kind == "forest":
+        ab.load_forest(path, max_bytes=2**26).validate()
+    elif kind == "store":
+        store = ab.ForestStore(path.parent, max_bytes=2**26)
+        store.to_forest().validate()
+        store.n_unseen()
+    elif kind == "trace":
+        trace = load_trace(path)
+        for name in trace.names():
+            trace.stack(name) if name in trace.names(fixed=True) else None
+    elif kind == "fit":
+        FitCheckpoint(path, {}).read(np.random.default_rng(0), param_shapes(Spec(2, 4, 2, "bottom", "branching"), 2))
+    else:
+        model = ab.load(path)
+        for method in ("predict_proba", "transform"):
+            if hasattr(model, method):
+                values = getattr(model, method)(_trees())
+                assert not np.isnan(values.data if hasattr(values, "indptr") else values).any(), "nan"
+
+
+def load(kind: str, data: bytes) -> None:
+    """Bytes in place of a file of our own."""
+    _attempt(kind, lambda path: path.write_bytes(data))
+
+
+def forge(kind: str, data: bytes) -> None:
+    """A good file of our own, its content edited by the bytes, with checksums that are right."""
+    source = _folder() / "source"
+    source.write_bytes(_good(kind))
+    kinds = {"forest": "forest", "store": "forest store", "trace": "trace", "fit": "fit"}
+    version, header, arrays = read_container(source, kinds.get(kind, "model"))
+    edits = iter(data)
+    while (what := next(edits, None)) is not None:
+        number = partial(next, edits, 0)
+        if what % 2:
+            header = _edited(header, number)
+        elif arrays:
+            name = sorted(arrays)[number() % len(arrays)]
+            found = _edited_array(arrays[name], number)
+            arrays = {key: value for key, value in arrays.items() if key != name}
+            arrays |= {} if found is None else {name: found}
+    _attempt(kind, lambda path: write_container(path, kinds.get(kind, "model"), version, header, arrays))
+
+
+def _attempt(kind: str, write: Callable[[Path], Any]) -> None:
+    folder = _folder()
+    path = folder / ("file.forest" if kind == "forest" else "file")
+    if kind == "store":
+        _good(kind)
+        path = folder / "good.store" / MANIFEST
+    try:
+        write(path)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            _use(kind, path)
+    except ArboraError as error:
+        _check_words(error)
+    finally:
+        if kind == "store":
+            path.write_bytes(_good(kind))
+
+
+_VALUES: list[Any] = [
+    None, True, -1, 0, 1, 2, 2**40, -(2**70), 0.5, 1e308, "", "a", "__class__", [], [1], {}, {"a": 1}, [["a"]],
+]  # fmt: skip
+
+
+def _edited(value: Any, number: Callable[[], int]) -> Any:
+    """A copy of a JSON value with one place in it changed."""
+    value = json.loads(json.dumps(value))
+    holder, key, inner = None, None, value
+    while isinstance(inner, (dict, list)) and inner and number() % 4:
+        holder, keys = inner, sorted(inner) if isinstance(inner, dict) else list(range(len(inner)))
+        key = keys[number() % len(keys)]
+        inner = holder[key]
+    if holder is None:
+        return value
+    if number() % 4 == 0:
+        del holder[key]
+    else:
+        holder[key] = _VALUES[number() % len(_VALUES)]
+    return value
+
+
+def _edited_array(array: Any, number: Callable[[], int]) -> Any:
+    """A copy of an array, changed in one way; None: without it."""
+    array = np.array(array)
+    what = number() % 8
+    if what == 0:
+        return None
+    if what == 1:
+        return array[:-1] if array.ndim else array.reshape(1)
+    if what == 2:
+        return array[None]
+    if what == 3:
+        return array.astype([np.float32, np.int64, np.complex128, np.uint8, np.bool_][number() % 5])
+    if what == 4:
+        return np.concatenate([array, array]) if array.ndim else array
+    if array.size:
+        limits = [0, 1, -1, 2**31 - 1, -(2**31), 255, 3]
+        values = [np.nan, np.inf, -1.0, 2.0, 0.0, 1e308, *limits] if array.dtype.kind == "f" else limits
+        chosen = values[number() % len(values)]
+        with np.errstate(all="ignore"):
+            array.reshape(-1)[number() % array.size] = np.array(chosen).astype(array.dtype)
+    return array
+
+
+TARGETS: dict[str, Callable[[bytes], None]] = {
+    **{f"read-{format}": partial(read, format) for format in FORMATS if format not in OWN},
+    **{f"load-{kind}": partial(load, kind) for kind in ("forest", "store", "trace", "fit", "HiddenTreeMixture")},
+    **{f"forge-{kind}": partial(forge, kind) for kind in ("forest", "store", "trace", "fit", *_models())},
+}
+
+
+def seeds(target: str) -> list[bytes]:
+    """What fuzzing of a target starts from: the corpus, and good files of our own."""
+    kept = [path.read_bytes() for path in sorted((CORPUS / target).glob("*"))]
+    return [*kept, _good(target.removeprefix("load-"))] if target.startswith("load-") else kept or [b""]

@@ -1,0 +1,135 @@
+"""Work on the machines of a Dask cluster; it knows nothing of trees, and of Dask only the client it is handed.
+
+Everything a task needs can be computed again from what the scheduler holds, so a worker that dies takes nothing with
+it but time.  The order of every sum is fixed by the data, so neither the number of workers nor their fate changes a
+result in its last bit.
+"""
+
+import contextlib
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from contextvars import ContextVar
+from typing import Any, TypeVar
+
+from .errors import MissingDependencyError, SettingError
+
+T = TypeVar("T")
+
+_active: ContextVar["Cluster | None"] = ContextVar("arbora_cluster", default=None)
+
+
+@contextlib.contextmanager
+def distributed(client: Any) -> Iterator["Cluster"]:
+    """Inside this block, passes over a `ForestStore` and chains of samplers run on the workers of a Dask client.
+
+    `client` is a ``distributed.Client``, or the address of a scheduler.  The store must be on a file system that all
+    workers see under the same path.
+    """
+    opened = None
+    if isinstance(client, str):
+        client = opened = _connect(client)
+    if not all(hasattr(client, name) for name in ("submit", "gather", "scheduler_info")):
+        raise SettingError(f"distributed: found {type(client).__name__}, wanted a Dask client or a scheduler's address")
+    before = _active.set(Cluster(client))
+    try:
+        yield Cluster(client)
+    finally:
+        _active.reset(before)
+        if opened is not None:
+            opened.close()
+
+
+def active() -> "Cluster | None":
+    """The cluster of the block we are in, if we are in one."""
+    return _active.get()
+
+
+def _connect(address: str) -> Any:
+    try:
+        from distributed import Client
+    except ImportError:
+        raise MissingDependencyError("a cluster needs Dask; install arbora[dask]") from None
+    try:
+        return Client(address, timeout=30)  # type: ignore[no-untyped-call]
+    except (OSError, ValueError, TimeoutError) as error:
+        raise SettingError(f"{address}: no scheduler answers there ({error}); start one with dask scheduler") from None
+
+
+def reduce_pairwise(values: Iterable[T], add: Callable[[T, T], T]) -> T:
+    """Sum in the order of a balanced binary tree over the positions, holding about log2(n) partial sums.
+
+    Sums of aligned runs of 2, 4, 8, ... values are parts of this tree, wherever they are computed; and rounding grows
+    with the height of the tree, not with the number of values.
+
+    >>> reduce_pairwise(["a", "b", "c", "d", "e"], lambda x, y: f"({x}{y})")
+    '(((ab)(cd))e)'
+    """
+    open_sums: list[tuple[int, T]] = []
+    for value in values:
+        level = 0
+        while open_sums and open_sums[-1][0] == level:
+            value = add(open_sums.pop()[1], value)
+            level += 1
+        open_sums.append((level, value))
+    if not open_sums:
+        raise ValueError("nothing to sum")
+    total = open_sums.pop()[1]
+    while open_sums:
+        total = add(open_sums.pop()[1], total)
+    return total
+
+
+class Cluster:
+    """A Dask client as this package uses it: values kept on workers, maps and sums over runs of items."""
+
+    def __init__(self, client: Any):
+        self.client = client
+
+    def keep(self, value: T) -> Any:
+        """A handle to a value on the cluster; it comes back from the scheduler if the worker that has it is lost."""
+        # Not scattered: scattered data die with their worker. Tables of some megabytes are what we want to send.
+        with warnings.catch_warnings():
+            warnings.filterwarnings("ignore", "Sending large graph")
+            return self.client.submit(_itself, value, pure=False)
+
+    def workers(self) -> list[str]:
+        """Addresses of the workers, in an order that stays while they do."""
+        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+
+    def run_length(self, n_items: int) -> int:
+        """Items that make one task: a power of two, with some tasks a worker, so that none waits for long."""
+        wanted = max(1, n_items // (4 * max(1, len(self.workers()))))
+        return 1 << (wanted.bit_length() - 1)
+
+    def submit(self, function: Callable[..., T], runs: Sequence[Any], *kept: Any) -> list[Any]:
+        """Futures of ``function(run, *kept)``; a run goes to the same worker each time, as long as that lives."""
+        workers = self.workers()
+        if not workers:
+            raise SettingError("the cluster has no workers; start some, or wait for them with client.wait_for_workers")
+        futures = []
+        for number, run in enumerate(runs):
+            home = workers[number * len(workers) // len(runs)]  # neighbours together: sums then travel less
+            futures.append(
+                self.client.submit(
+                    function, run, *kept, workers=[home], allow_other_workers=True, pure=False, retries=2
+                )
+            )
+        return futures
+
+    def map(self, function: Callable[..., T], runs: Sequence[Any], *kept: Any) -> Iterator[T]:
+        """``function(run, *kept)`` of every run, in order; each result leaves the cluster as it is taken."""
+        futures = self.submit(function, runs, *kept)
+        for number, future in enumerate(futures):
+            futures[number] = None  # so that the cluster may forget it
+            yield self.client.gather(future)
+
+    def sum(self, function: Callable[..., T], runs: Sequence[Any], add: Callable[[T, T], T], *kept: Any) -> T:
+        """The sum over all runs, added up on the workers in the order of `reduce_pairwise`."""
+        futures = self.submit(function, runs, *kept)
+        total = reduce_pairwise(futures, lambda a, b: self.client.submit(add, a, b, pure=False))
+        del futures
+        return self.client.gather(total)
+
+
+def _itself(value: T) -> T:
+    return value

@@ -1,0 +1,110 @@
+"""Stores from the command line: converted part by part, clustered without being read at once."""
+
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import arbora as ab
+from arbora import ForestStore
+from arbora.cli import reading
+from arbora.datasets import make_documents
+from arbora.errors import ReadError
+from arbora.io import write_jsonl
+from tests.cli.test_commands import fails, run
+
+pytestmark = pytest.mark.compiled
+
+
+@pytest.fixture
+def corpus(tmp_path: Path) -> Path:
+    """Documents as XML files in folders of their kinds, and as lines."""
+    forest = make_documents(12, random_state=0)
+    for t, kind in enumerate(forest.target.tolist()):
+        folder = tmp_path / "xml" / kind
+        folder.mkdir(parents=True, exist_ok=True)
+        (folder / f"{t:03d}.xml").write_text(_xml(forest[t]))
+    write_jsonl(forest, tmp_path / "trees.jsonl")
+    return tmp_path
+
+
+def _xml(node: dict) -> str:
+    return f"<{node['label']}>{''.join(map(_xml, node.get('children', ())))}</{node['label']}>"
+
+
+@pytest.mark.parametrize(("source", "more"), [("xml", ["--classes", "folder"]), ("trees.jsonl", [])])
+def test_store_holds_what_the_reader_reads(corpus: Path, source: str, more: list[str]) -> None:
+    told = json.loads(run("convert", corpus / source, corpus / "a.store", "--shard-nodes", 200, "--json", *more))
+    run("convert", corpus / source, corpus / "a.forest", *more)
+    store, whole = ForestStore(corpus / "a.store"), ab.load_forest(corpus / "a.forest")
+    assert told["n_trees"] == len(store) == len(whole)
+    assert len(store.entries) >= 3
+    assert store.to_forest() == whole
+    assert store.vocabulary == whole.vocabulary
+    run("convert", corpus / "a.store", corpus / "b.store")  # a store is an input, too
+    assert ForestStore(corpus / "b.store").to_forest() == whole
+    run("convert", corpus / "a.forest", corpus / "c.store", "--shard-nodes", 100)
+    assert ForestStore(corpus / "c.store").to_forest() == whole
+
+
+def test_clusters_and_predictions_of_a_store_are_those_of_its_trees(corpus: Path) -> None:
+    run("convert", corpus / "trees.jsonl", corpus / "a.store", "--shard-nodes", 300)
+    run("convert", corpus / "trees.jsonl", corpus / "a.forest")
+    for source, name in ((corpus / "a.store", "store"), (corpus / "a.forest", "forest")):
+        options = ["-k", 3, "--max-iter", 5, "--output", corpus / f"{name}.csv", "--save", corpus / f"{name}.arbora"]
+        run("cluster", source, *options)
+        run("predict", corpus / "forest.arbora" if name == "forest" else corpus / "store.arbora", source)
+        run("encode", corpus / f"{name}.arbora", source, "--output", corpus / f"{name}.npz")
+    rows = [(corpus / f"{name}.csv").read_text().splitlines() for name in ("store", "forest")]
+    assert [row.split(",")[:2] for row in rows[0]] == [row.split(",")[:2] for row in rows[1]]
+    a, b = (ab.load(corpus / f"{name}.arbora") for name in ("store", "forest"))
+    np.testing.assert_allclose(a.emission_prob_, b.emission_prob_, atol=1e-9)
+    run("cluster", corpus / "a.store", "-k", 2, "--max-iter", 2, "--memory", 0, "--checkpoint", corpus / "fit")
+    assert (corpus / "fit").is_file()
+    json.loads(run("info", corpus / "a.store", "--json"))
+
+
+def test_words_about_stores(corpus: Path) -> None:
+    refused = {
+        ("convert", corpus / "xml", corpus / "a.forest", "--shard-nodes", 3): "is one file; leave this out",
+        ("cluster", corpus / "trees.jsonl", "-k", 2, "--scheduler", "tcp://host:1"): "read trees from a .store alone",
+        ("cluster", corpus / "trees.jsonl", "--checkpoint", corpus / "fit"): "give --components",
+        ("cluster", corpus / "trees.jsonl", "--model", "unions", "--memory", 9): "in memory and in one go",
+    }
+    for command, words in refused.items():
+        assert words in " ".join(fails(*command, code=2).split())
+    (corpus / "empty.store").mkdir()
+    assert "no finished store" in fails("cluster", corpus / "empty.store")
+
+
+def test_broken_conversion_goes_on_where_it_stopped(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    source, target = corpus / "trees.jsonl", corpus / "a.store"
+    reads: list[int] = []
+    write = reading.StoreWriter.add
+
+    def breaking(self: reading.StoreWriter, forest: ab.Forest, position: object = None) -> None:
+        reads.append(forest.n_trees)
+        if len(reads) == 4:
+            raise KeyboardInterrupt
+        write(self, forest, position)
+
+    monkeypatch.setattr(reading.StoreWriter, "add", breaking)
+    inputs = reading.find([source], None, None)
+    with pytest.raises(KeyboardInterrupt):
+        reading.write_store(inputs, target, False, None, True, 200)
+    n_before = sum(reads[:3])
+    store = reading.write_store(inputs, target, False, None, True, 200)
+    assert sum(reads[4:]) + n_before == len(store)  # nothing was read twice
+    assert store.to_forest() == ab.read(source)
+
+
+def test_bad_lines(corpus: Path) -> None:
+    lines = (corpus / "trees.jsonl").read_text().splitlines()
+    (corpus / "bad.jsonl").write_text("\n".join([*lines[:30], "{", *lines[30:]]))
+    inputs = reading.find([corpus / "bad.jsonl"], None, None)
+    with pytest.raises(ReadError, match="line 31"):
+        reading.write_store(inputs, corpus / "a.store", False, None, True, 200)
+    with pytest.warns(UserWarning, match="1 bad files or lines"):
+        store = reading.write_store(inputs, corpus / "a.store", True, None, True, 200)
+    assert len(store) == len(lines)

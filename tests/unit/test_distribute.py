@@ -1,0 +1,141 @@
+"""A real cluster of processes: the same results to the last bit, also when a worker is killed on the way."""
+
+import os
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arbora as ab
+from arbora import Forest, ForestStore, distributed
+from arbora.datasets import make_documents
+from arbora.errors import SettingError
+
+dask = pytest.importorskip("distributed")
+pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
+
+PARAMETERS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
+
+
+@pytest.fixture(scope="module")
+def client() -> Iterator[Any]:
+    cluster = dask.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+    )
+    with cluster, dask.Client(cluster) as client:
+        yield client
+
+
+@pytest.fixture(scope="module")
+def forest() -> Forest:
+    return make_documents(30, random_state=5)
+
+
+@pytest.fixture
+def store(forest: Forest, tmp_path: Path) -> ForestStore:
+    return ForestStore.write(forest, tmp_path / "trees.store", shard_nodes=700)
+
+
+def model(**more: Any) -> ab.HiddenTreeMixture:
+    return ab.HiddenTreeMixture(**{"n_components": 3, "n_states": 2, "max_iter": 5, "tol": 0, "random_state": 0} | more)
+
+
+def test_cluster_equals_one_machine_to_the_last_bit(client: Any, forest: Forest, store: ForestStore) -> None:
+    here = model().fit(store)
+    weight = np.linspace(0.5, 2, len(store))
+    weighted = model().fit(store, sample_weight=weight)
+    with distributed(client):
+        there = model().fit(ForestStore(store.path))
+        weighted_there = model().fit(store, sample_weight=weight)
+        proba, codes = there.predict_proba(store), there.transform(store)
+    for name in PARAMETERS:
+        assert np.array_equal(getattr(here, name), getattr(there, name))
+        assert np.array_equal(getattr(weighted, name), getattr(weighted_there, name))
+    assert here.history_ == there.history_
+    assert np.array_equal(here.labels_, there.labels_)
+    assert np.array_equal(proba, here.predict_proba(store))
+    assert np.array_equal(codes, here.transform(store))
+    in_memory = model().fit(forest)
+    for name in PARAMETERS:
+        np.testing.assert_allclose(getattr(in_memory, name), getattr(there, name), rtol=0, atol=1e-9)
+
+
+def test_scheduler_by_address_and_its_absence(client: Any, store: ForestStore) -> None:
+    with distributed(client.scheduler.address):
+        assert model().fit(store).history_ == model().fit(ForestStore(store.path)).history_
+    with pytest.raises(SettingError, match="wanted a Dask client or a scheduler's address"), distributed(3):
+        pass
+
+
+def test_chains_are_tasks(client: Any, forest: Forest, store: ForestStore, tmp_path: Path) -> None:
+    def fitted(X: Any, **more: Any) -> ab.InfiniteHiddenTreeMixture:
+        new = {"n_iter": 4, "n_start": 3, "n_chains": 3, "random_state": 0, **more}
+        return ab.InfiniteHiddenTreeMixture(2, **new).fit(X)
+
+    for update in ("em", "gibbs"):
+        here = fitted(store, update=update)
+        with distributed(client):
+            there = fitted(store, update=update, checkpoint=tmp_path / update)
+            again = fitted(store, update=update, checkpoint=tmp_path / update)
+        for other in (there, again):
+            assert np.array_equal(here.trace_.stack("label"), other.trace_.stack("label"))
+            assert np.array_equal(here.trace_.info["log_joint"], other.trace_.info["log_joint"])
+
+
+def test_bag_becomes_a_store(client: Any, forest: Forest, tmp_path: Path) -> None:
+    bag = pytest.importorskip("dask.bag")
+    trees = [{"tree": tree} for tree in forest]
+    with distributed(client):
+        store = ForestStore.from_bag(
+            bag.from_sequence(trees, npartitions=4), tmp_path / "bag.store", lambda item: item["tree"], shard_nodes=900
+        )
+    assert store.to_forest() == Forest.from_nested(list(forest))
+    assert store.vocabulary == Forest.from_nested(list(forest)).vocabulary
+    assert len(store.entries) > 4
+
+
+@pytest.mark.filterwarnings("ignore")
+def test_killed_worker_changes_nothing(forest: Forest, store: ForestStore) -> None:
+    here = model(max_iter=12).fit(store)
+    cluster = dask.LocalCluster(
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, silence_logs=50
+    )
+    killed: list[int] = []
+
+    def kill(client: Any) -> None:
+        for delay in (0.7, 1.0):
+            time.sleep(delay)
+            pids = [pid for pid in client.run(os.getpid).values() if pid not in killed]
+            if pids:
+                os.kill(pids[0], signal.SIGKILL)
+                killed.append(pids[0])
+
+    with cluster, dask.Client(cluster) as client:
+        client.run(_slow_down)
+        killer = threading.Thread(target=kill, args=(client,))
+        killer.start()
+        with distributed(client):
+            there = model(max_iter=12).fit(ForestStore(store.path, memory=0))
+        killer.join()
+    assert len(killed) == 2
+    assert here.history_ == there.history_
+    for name in PARAMETERS:
+        assert np.array_equal(getattr(here, name), getattr(there, name))
+
+
+def _slow_down() -> None:
+    """On a worker: make every shard take a while, so that a kill finds work under way."""
+    from arbora import store as module
+
+    read = module.ForestStore.part
+
+    def slowly(*args: Any, **more: Any) -> Any:
+        time.sleep(0.04)
+        return read(*args, **more)
+
+    module.ForestStore.part = slowly  # type: ignore[method-assign]

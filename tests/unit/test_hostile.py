@@ -1,0 +1,183 @@
+"""Files and numbers made to hurt: bounded time and memory, and one sentence."""
+
+import json
+import math
+import tracemalloc
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import arbora as ab
+import arbora.datasets
+from arbora import Forest, ForestError, ForestStore, ModelFileError, ReadError
+from arbora.io.container import MAX_HEADER_BYTES, read_container, write_container
+from arbora.store import MANIFEST
+
+pytestmark = pytest.mark.compiled
+
+
+def repacked(path: Path, **members: bytes) -> None:
+    """The archive with other content for some of its members, well compressed."""
+    with zipfile.ZipFile(path) as old:
+        content = {name: old.read(name) for name in old.namelist()}
+    content |= {name.replace("__", "."): data for name, data in members.items()}
+    with zipfile.ZipFile(path, "w", zipfile.ZIP_DEFLATED) as new:
+        for name, data in content.items():
+            new.writestr(name, data)
+
+
+def refused(path: Path, most_bytes: int = 2**26) -> str:
+    """What `load_forest` says, and that it took little memory to find out."""
+    tracemalloc.start()
+    try:
+        with pytest.raises(ModelFileError) as caught:
+            ab.load_forest(path)
+        assert tracemalloc.get_traced_memory()[1] < most_bytes
+    finally:
+        tracemalloc.stop()
+    assert "\n" not in str(caught.value)
+    return str(caught.value)
+
+
+@pytest.fixture
+def stored(tmp_path: Path) -> Path:
+    Forest.from_nested([("a", ["b"])]).save(tmp_path / "a.forest")
+    return tmp_path / "a.forest"
+
+
+def test_zip_bomb_in_an_array(stored: Path) -> None:
+    repacked(stored, parent__npy=bytes(2**28))
+    assert "parent.npy is larger than declared" in refused(stored)
+
+
+def test_zip_bomb_in_the_header(stored: Path) -> None:
+    repacked(stored, header__json=b" " * (MAX_HEADER_BYTES + 1))
+    assert "header.json is larger than declared" in refused(stored)
+
+
+def test_zip_bomb_that_lies_about_its_size(stored: Path) -> None:
+    repacked(stored, parent__npy=bytes(2**28))
+    data = bytearray(stored.read_bytes())
+    for mark, at in ((b"PK\x03\x04", 22), (b"PK\x01\x02", 24)):  # sizes, here and in the directory at the end
+        where = -1
+        while (where := data.find(mark, where + 1)) >= 0:
+            if int.from_bytes(data[where + at : where + at + 4], "little") == 2**28:
+                data[where + at : where + at + 4] = (200).to_bytes(4, "little")
+    stored.write_bytes(bytes(data))
+    assert "damaged" in refused(stored)
+
+
+def test_array_declared_larger_than_allowed(stored: Path) -> None:
+    with zipfile.ZipFile(stored) as old:
+        head = json.loads(old.read("header.json"))
+    head["arrays"]["parent"]["shape"] = [2**50]
+    repacked(stored, header__json=json.dumps(head).encode())
+    assert "more than max_bytes" in refused(stored)
+
+
+def test_many_members(stored: Path) -> None:
+    with zipfile.ZipFile(stored, "a") as archive:
+        for number in range(2000):
+            archive.writestr(f"more{number}", b"")
+    assert "members are not those of the header" in refused(stored)
+
+
+def test_deeply_nested_header(stored: Path) -> None:
+    repacked(stored, header__json=b"[" * 10**6)
+    assert "its header is not JSON" in refused(stored)
+
+
+def test_manifest_that_points_elsewhere(tmp_path: Path) -> None:
+    path = tmp_path / "a.store"
+    ForestStore.write(["a"], path)
+    version, header, arrays = read_container(path / MANIFEST, "forest store")
+    for name in ("../../etc/passwd", "/etc/passwd", "shard-0.forest", 3, None):
+        header["shards"][0][0] = name
+        write_container(path / MANIFEST, "forest store", version, header, arrays)
+        with pytest.raises(ModelFileError, match="does not make a store"):
+            ForestStore(path)
+
+
+def test_huge_slots_and_vocabularies_are_refused_before_memory_is_asked_for() -> None:
+    far = Forest.from_nested([{"label": "a", "children": [{"label": "b", "slot": 2**31 - 1}]}])
+    for model in (ab.HiddenTree(2), ab.HiddenTreeMixture(2, 2), ab.InfiniteHiddenTreeMixture(2)):
+        with pytest.raises(ForestError, match="set n_slots"):
+            model.fit(far)
+    assert ab.HiddenTree(2, n_slots=4, max_iter=2, tol=0, random_state=0).fit(far).n_slots_ == 4
+    wide = Forest.from_parents([-1], [0], vocabulary=[str(m) for m in range(10**6)])
+    with pytest.raises(ForestError, match="labels make"):
+        ab.HiddenTreeMixture(64, 16).fit(wide)
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf, -1.0])
+def test_weights_that_are_no_weights(bad: float) -> None:
+    forest = Forest.from_nested(["a", "b"])
+    with pytest.raises(ValueError, match="finite, not negative"):
+        ab.HiddenTreeMixture(2).fit(forest, sample_weight=[1.0, bad])
+
+
+DEEP = 10**6
+
+
+@pytest.mark.parametrize(
+    ("name", "opening", "leaf", "closing"),
+    [
+        ("a.xml", "<a>", "", "</a>"),
+        ("a.nwk", "(", "a", ")"),
+        ("a.mrg", "(a ", "b", ")"),
+        ("a.elastic.tree", "a(", "b($)", ")"),
+        pytest.param("a.json", "[", "", "]", marks=pytest.mark.slow),  # parsed by hand at this depth
+        pytest.param("a.jsonl", '{"label":"a","children":[', '{"label":"b"}', "]}", marks=pytest.mark.slow),
+    ],
+)
+def test_nesting_a_million_deep(name: str, opening: str, leaf: str, closing: str, tmp_path: Path) -> None:
+    text = opening * DEEP + leaf + closing * DEEP
+    text = {"a.nwk": f"{text};", "a.elastic.tree": f"1:{text}"}.get(name, text)
+    (tmp_path / name).write_text(text)
+    options = {"max_depth": DEEP} if name == "a.xml" else {}
+    assert ab.read(tmp_path / name, **options).n_nodes >= DEEP
+
+
+def test_nesting_beyond_the_limit_is_told(tmp_path: Path) -> None:
+    (tmp_path / "a.xml").write_text("<a>" * DEEP + "</a>" * DEEP)
+    with pytest.raises(ReadError, match="nested deeper than 256"):
+        ab.read(tmp_path / "a.xml")
+
+
+def test_store_of_a_tree_a_million_deep(tmp_path: Path) -> None:
+    chain = Forest.from_parents(np.arange(-1, DEEP - 1), np.zeros(DEEP, np.int64), vocabulary=["a"])
+    store = ForestStore.write(chain, tmp_path / "a.store", shard_nodes=1000)
+    model = ab.HiddenTree(2, max_iter=2, tol=0, random_state=0).fit(store)
+    assert np.isfinite(model.score_samples(store)).all()
+
+
+@pytest.mark.parametrize(
+    ("name", "data"), [("a.jsonl", b'{"label": "a"}\n{"label": "\xff"}\n'), ("a.nwk", b"(a,\n\xffb);")]
+)
+def test_bytes_that_are_not_utf8_are_told_with_their_line(name: str, data: bytes, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(data)
+    with pytest.raises(ReadError, match=r"line 2.*0xff is not UTF-8"):
+        ab.read(tmp_path / name)
+
+
+@pytest.mark.slow
+def test_likelihood_of_a_million_nodes_with_a_hundred_thousand_labels() -> None:
+    """A long sum of logarithms: against the closed form of trees whose nodes have one state and known chances."""
+    n_labels, n_nodes = 10**5, 10**6
+    tree = ab.datasets.make_random_trees(1, n_labels, 3, n_nodes, min_nodes=n_nodes, random_state=0)
+    rng = np.random.default_rng(0)
+    emission = rng.dirichlet(np.ones(n_labels))
+    model = ab.HiddenTree.from_parameters(
+        leaf_prob=np.ones((4, 1)),
+        emission_prob=emission[None],
+        switch_prob=np.full(3, 1 / 3),
+        transition_prob=np.ones((3, 2, 1)),
+        vocabulary=tree.vocabulary,
+    )
+    exact = math.fsum(np.log(emission[tree.label]).tolist())
+    assert model.score_samples(tree)[0] == pytest.approx(exact, rel=1e-12)
+    two = ab.HiddenTreeMixture(2, 3, max_iter=2, tol=0, random_state=0, init="random").fit(Forest.concat([tree, tree]))
+    assert np.isfinite(two.history_).all()
+    assert np.isfinite(two.score_samples(tree)).all()
