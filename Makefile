@@ -17,7 +17,7 @@ help:
 	@echo "make test    run the tests"
 	@echo "make check   lint, types and documentation"
 	@echo "make slow    the statistical tests and those on large data"
-	@echo "make bench   every benchmark"
+	@echo "make bench   every benchmark, told in benchmarks/README.md"
 	@echo "make nojit   the unit tests with uncompiled kernels, and what they cover"
 	@echo "make format  put the code into the project's format"
 	@echo "make clean   remove what was made; make distclean removes $(VENV) too"
@@ -51,7 +51,7 @@ slow: $(VENV)/.tools
 	$(BIN)/python -m pytest -m slow
 
 bench: $(VENV)/.tools
-	@set -e; for script in benchmarks/bench_*.py; do echo "== $$script"; $(BIN)/python "$$script"; done
+	$(BIN)/python benchmarks/run.py
 
 nojit: $(VENV)/.tools
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(BIN)/python -m coverage run -m pytest -m "not slow and not compiled" -W "ignore:overflow encountered:RuntimeWarning" $(NOJIT_TESTS)

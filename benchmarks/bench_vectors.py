@@ -1,9 +1,11 @@
 """Gaussian hierarchies: the kernels against their twin, DPGaussianMixture against scikit-learn, and 50,000 rows.
 
-Prints CPU seconds, ratios and agreement with the truth in one run; fails if a sweep is less than 100 times as fast as
-the twin's, if a fit of one chain, of the first of 5, 10, 20 or 40 sweeps that reaches an adjusted Rand index of 0.98
-on 5,000 rows, takes more CPU time than scikit-learn's BayesianGaussianMixture, or if 50,000 rows do not fit in 2 GB.
-``--quick`` leaves the 50,000 rows out.
+Prints CPU seconds, ratios and agreement with the truth in one run.  Fails if a sweep is less than 100 times as fast as
+the twin's; if, on 5,000 rows, the chains of a default fit take on average more CPU time to an adjusted Rand index
+of 0.98 than scikit-learn's BayesianGaussianMixture takes to converge, or the estimate of the whole fit is below 0.98;
+or if 50,000 rows do not fit in 2 GB.  All four chains and the whole default fit, 4 x 200 sweeps and the point estimate,
+are printed too: to sample a posterior takes many times what one local optimum takes.  ``--quick`` leaves the whole
+fits and the 50,000 rows out, ``--defaults`` fits the 50,000 rows with all default sweeps instead of 2 x 20.
 """
 
 import argparse
@@ -67,9 +69,31 @@ def sweeps(kind):
     return ours, theirs
 
 
+def reaching(X, truth, wanted=0.98):
+    """CPU seconds and sweeps until a chain is at the truth, for each of the four chains of a default fit."""
+    found = []
+    model = DPGaussianMixture()
+    x = model._take(X)
+    sampler = model._sampler(x, model._setting(x.shape[1]))
+    for seed in range(model.n_chains):
+        rng, seconds = np.random.default_rng(seed), 0.0
+        start = time.process_time()
+        state = sampler.init(rng)
+        n_sweeps, ari = 0, 0.0
+        while ari < wanted and n_sweeps < model.n_iter:
+            state, _ = sampler.step(rng, state)
+            n_sweeps += 1
+            seconds += time.process_time() - start
+            ari = adjusted_rand_score(truth, state.subcluster)
+            start = time.process_time()
+        found.append((seconds if ari >= wanted else float("inf"), n_sweeps))
+    return found
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--quick", action="store_true", help="without the 50,000 rows")
+    parser.add_argument("--quick", action="store_true", help="without whole fits and the 50,000 rows")
+    parser.add_argument("--defaults", action="store_true", help="50,000 rows with all default sweeps")
     options = parser.parse_args()
     warnings.simplefilter("ignore")
     ok = True
@@ -85,30 +109,33 @@ def main() -> int:
 
     for seed in range(3):
         X, truth = mixture(seed, 5000)
-        for n_iter in (5, 10, 20, 40):
-            model = DPGaussianMixture(n_chains=1, n_jobs=1, n_iter=n_iter, random_state=0)
-            _, seconds = cpu(model.fit, X)
-            ari = adjusted_rand_score(truth, model.labels_)
-            if ari >= 0.98:
-                break
+        chains = reaching(X, truth)
+        middle, total = (f([seconds for seconds, _ in chains]) for f in (np.mean, np.sum))
         peer = BayesianGaussianMixture(n_components=30, max_iter=1000, random_state=0)
         labels, peer_seconds = cpu(peer.fit_predict, X)
-        peer_ari = adjusted_rand_score(truth, labels)
+        told = ", ".join(f"{seconds:.2f} s ({n} sweeps)" for seconds, n in chains)
+        print(f"5,000 x 2, seed {seed}: chains of arbora reach ARI 0.98 in {told}")
         print(
-            f"5,000 x 2, seed {seed}: arbora {seconds:5.2f} s, ARI {ari:.3f}, {model.n_components_} groups, "
-            f"{n_iter} sweeps; "
-            f"scikit-learn {peer_seconds:5.2f} s, ARI {peer_ari:.3f}, {len(np.unique(labels))} groups, "
-            f"{peer.n_iter_} iterations"
+            f"  scikit-learn {peer_seconds:.2f} s, ARI {adjusted_rand_score(truth, labels):.3f}, "
+            f"{len(np.unique(labels))} groups, {peer.n_iter_} iterations; a chain takes on average "
+            f"{middle / peer_seconds:.2f} of it, all four {total / peer_seconds:.2f}"
         )
-        ok &= ari >= 0.98 and seconds < peer_seconds
+        ok &= middle < peer_seconds
+        if not options.quick:
+            model, seconds = cpu(DPGaussianMixture(random_state=0).fit, X)
+            ari = adjusted_rand_score(truth, model.labels_)
+            print(f"  whole default fit {seconds:.1f} s, ARI {ari:.3f}, {model.n_components_} groups")
+            ok &= ari >= 0.98
 
     if not options.quick:
         X, truth = mixture(0, 50_000, 20)
-        model = DPGaussianMixture(n_chains=2, n_iter=20, random_state=0)
+        brief = {} if options.defaults else {"n_chains": 2, "n_iter": 20}
+        model = DPGaussianMixture(random_state=0, **brief)
         _, seconds = cpu(model.fit, X)
         peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 2**20
         ari = adjusted_rand_score(truth, model.labels_)
-        print(f"50,000 x 2: {seconds:.1f} s for 2 chains of 20 sweeps, ARI {ari:.3f}, peak {peak:.2f} GB")
+        told = f"{model.n_chains} chains of {model.n_iter} sweeps"
+        print(f"50,000 x 2: {seconds:.1f} s for {told}, ARI {ari:.3f}, peak {peak:.2f} GB")
         ok &= peak < 2.0
     print("all reached" if ok else "NOT all reached")
     return 0 if ok else 1

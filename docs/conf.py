@@ -11,7 +11,15 @@ project_copyright = author
 release = re.findall(r'^__version__ = "(.+)"', _source, re.MULTILINE)[0]
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
+sphinx_gallery_conf = {
+    "examples_dirs": "../examples",
+    "gallery_dirs": "gallery",  # made anew, not kept
+    "abort_on_example_error": True,
+    "download_all_examples": False,
+    "show_memory": False,
+    "min_reported_time": 3600,
+}
 autodoc_typehints = "none"  # the docstrings say what matters
 autodoc_member_order = "bysource"
 default_role = "literal"  # names between single backquotes, as the docstrings write them

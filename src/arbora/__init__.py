@@ -55,7 +55,7 @@ _HOME = {
 }
 _MODULES = (
     *("chain", "datasets", "diagnostics", "errors", "forest", "hierarchy", "io"),
-    *("metrics", "models", "plot", "reproduce", "sharing", "store", "summary"),
+    *("metrics", "models", "plot", "report", "reproduce", "sharing", "store", "summary"),
 )
 
 __all__ = [

@@ -25,6 +25,9 @@ Groups = NDArray[np.int32]  # numbered 0, 1, ... by first member
 Loss = Literal["vi", "binder"]
 Measure = Literal["vi", "binder", "adjusted_rand"]
 
+#: Label of a datum that belongs to none of the groups found.
+NEW_GROUP = -1
+
 _LINKAGE_LIMIT = 1000  # data; beyond it the matrix of all pairs is not worth its memory
 _ROUNDING = 1e-12  # distances closer than this are equal
 _PER_HALF = 50  # draws of each half of a chain that are compared with those of the others

@@ -10,7 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from .forest import Forest, as_forest
+from .forest import Forest, _natural, as_forest
 from .kernels import layout
 from .metrics import ruzicka_distance, slot_label_counts
 
@@ -21,9 +21,15 @@ MIN_LIFT = 1.5  # what is less than this many times as frequent as elsewhere set
 SURE = 0.99  # a tree whose cluster is more probable than this is not listed as uncertain
 
 
+LEGEND = (
+    "Labels and pairs of labels, parent > child: how many times as frequent as elsewhere (on so many nodes). "
+    "Shape: mean in the cluster (elsewhere). Typical: the trees nearest to the mean of the cluster."
+)
+
+
 @dataclass(frozen=True)
 class Trait:
-    """A label, or a pair of labels ``parent > child``, much more frequent in a cluster than outside."""
+    """A label, a pair ``parent > child`` or a label in a slot, much more frequent in a cluster than outside."""
 
     what: str
     count: int  # nodes of the cluster that have it
@@ -50,8 +56,10 @@ class Cluster:
     share: float  # of all trees
     labels: tuple[Trait, ...]
     pairs: tuple[Trait, ...]
+    slots: tuple[Trait, ...]
     shapes: tuple[Shape, ...]
     typical: tuple[str, ...]  # names of the trees nearest to the mean of the cluster
+    typical_trees: tuple[int, ...]  # their numbers
     main_class: str | None  # the most frequent known class
 
 
@@ -131,8 +139,9 @@ def summarise(
     grouping = _group(forest, labels)
     label_traits = _label_traits(forest, grouping, n_traits)
     pair_traits = _pair_traits(forest, grouping, n_traits)
+    slot_traits = _slot_traits(forest, grouping, n_traits)
     shapes = _shapes(forest, grouping)
-    typical = _typical(forest, grouping, n_typical)
+    typical, names = _typical(forest, grouping, n_typical), tree_names(forest)
     agreement = None if forest.target is None else agree(forest.target, np.asarray(labels))
     size = np.bincount(grouping.cluster, minlength=len(grouping.number))
     clusters = tuple(
@@ -142,14 +151,16 @@ def summarise(
             share=int(size[c]) / forest.n_trees,
             labels=label_traits[c],
             pairs=pair_traits[c],
+            slots=slot_traits[c],
             shapes=shapes[c],
-            typical=typical[c],
+            typical=tuple(names[t] for t in typical[c]),
+            typical_trees=typical[c],
             main_class=None if agreement is None else _main_class(agreement, c),
         )
         for c, number in enumerate(grouping.number)
     )
     uncertain, n_all = _uncertain(forest, probabilities, n_uncertain)
-    folder = common_folder(tree_names(forest))
+    folder = common_folder(names)
     return Summary(forest.n_trees, forest.n_nodes, forest.n_labels, clusters, agreement, uncertain, n_all, folder)
 
 
@@ -169,6 +180,26 @@ def agree(target: ArrayLike, labels: ArrayLike) -> Agreement:
     )
 
 
+def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:
+    """Error, scores of each class and the confusion matrix: rows are known classes, columns the classes given."""
+    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
+
+    truth = [str(name) for name in known]
+    names = sorted({*truth, *found}, key=_natural)
+    parts = precision_recall_fscore_support(truth, found, labels=names, zero_division=0.0)
+    by_class = {
+        name: {"trees": int(n), "precision": precision, "recall": recall, "f1": f1}
+        for name, precision, recall, f1, n in zip(names, *(part.tolist() for part in parts), strict=True)
+    }
+    present = sorted(set(truth))
+    return {
+        "error": sum(a != b for a, b in zip(truth, found, strict=True)) / max(len(truth), 1),
+        "mean_f1": sum(by_class[name]["f1"] for name in present) / max(len(present), 1),
+        "by_class": by_class,
+        "confusion": {"classes": names, "table": confusion_matrix(truth, found, labels=names).tolist()},
+    }
+
+
 def tree_names(forest: Forest) -> list[str]:
     """Name of each tree, or its number where there are no names."""
     return [f"tree {t}" for t in range(forest.n_trees)] if forest.name is None else [str(x) for x in forest.name]
@@ -186,6 +217,21 @@ def common_folder(names: Sequence[str]) -> str:
 def counted(n: int, what: str) -> str:
     """A number of things: "1 tree", "2 trees"."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def told(trait: Trait) -> str:
+    """A trait in a few words: how much more frequent, and on how many nodes."""
+    times = "over 100 times" if trait.lift > 100 else f"{trait.lift:.{0 if trait.lift >= 10 else 1}f} times"
+    return f"{trait.what} {times if trait.elsewhere else 'only here'} ({trait.count})"
+
+
+def shape_told(cluster: Cluster) -> str:
+    """Means of the measures of shape, those of other clusters in brackets."""
+    words = []
+    for shape in cluster.shapes:
+        other = "" if shape.elsewhere is None else f" ({shape.elsewhere:.1f})"
+        words.append(f"{shape.mean:.1f}{other} {shape.what}")
+    return ", ".join(words)
 
 
 def tree_shapes(forest: Forest) -> dict[str, Floats]:
@@ -234,6 +280,16 @@ def _pair_traits(forest: Forest, grouping: _Grouping, n_best: int) -> list[tuple
     words = forest.vocabulary
     names = np.array([f"{words[k // forest.n_labels]} > {words[k % forest.n_labels]}" for k in found.tolist()], object)
     return _traits(key, grouping.node[child[known]], names, len(grouping.number), n_best)
+
+
+def _slot_traits(forest: Forest, grouping: _Grouping, n_best: int) -> list[tuple[Trait, ...]]:
+    """Labels by their place among siblings, counted from 1 as people do."""
+    known = (forest.label >= 0) & (forest.slot >= 0)
+    slot, label = forest.slot[known].astype(np.int64), forest.label[known].astype(np.int64)
+    found, key = np.unique(slot * forest.n_labels + label, return_inverse=True)
+    words = forest.vocabulary
+    names = [f"{words[k % forest.n_labels]} as child {k // forest.n_labels + 1}" for k in found.tolist()]
+    return _traits(key, grouping.node[known], np.array(names, object), len(grouping.number), n_best)
 
 
 def _traits(key: Ints, cluster: Ints, names: NDArray[Any], n_clusters: int, n_best: int) -> list[tuple[Trait, ...]]:
@@ -285,9 +341,8 @@ def _shapes(forest: Forest, grouping: _Grouping) -> list[tuple[Shape, ...]]:
     return [tuple(shapes) for shapes in found]
 
 
-def _typical(forest: Forest, grouping: _Grouping, n_best: int) -> list[tuple[str, ...]]:
-    """Names of the trees nearest to the mean of their cluster: one row of distances a cluster, never N x N."""
-    names = tree_names(forest)
+def _typical(forest: Forest, grouping: _Grouping, n_best: int) -> list[tuple[int, ...]]:
+    """The trees nearest to the mean of their cluster: one row of distances a cluster, never N x N."""
     counts = slot_label_counts(forest)
     best = []
     for c in range(len(grouping.number)):
@@ -295,7 +350,7 @@ def _typical(forest: Forest, grouping: _Grouping, n_best: int) -> list[tuple[str
         rows = counts[member]
         mean = sp.csr_array(np.full((1, len(member)), 1.0 / len(member))) @ rows  # sparse, however many columns
         order = np.argsort(ruzicka_distance(rows, mean)[:, 0], kind="stable")[:n_best]
-        best.append(tuple(names[t] for t in member[order]))
+        best.append(tuple(member[order].tolist()))
     return best
 
 

@@ -16,6 +16,7 @@ from arbora.datasets import make_documents
 from arbora.io import read, write_jsonl
 from arbora.models.encoding import ENCODINGS
 from tests.cli.test_commands import fails, run
+from tests.pages import page_data
 
 FAST = ("--components", "4", "--states", "2", "--max-iter", "4", "--readout", "logistic", "--folds", "2")
 
@@ -105,6 +106,16 @@ def test_classify_gives_classes_and_scores(corpus: Path, classifier: Path, tmp_p
     facts = json.loads(run("classify", classifier, corpus, "--output", tmp_path / "rows.json", "--json"))
     assert sum(facts["sizes"].values()) == 40
     assert facts["classes_never_trained"] == []
+
+
+def test_classify_writes_a_page(corpus: Path, classifier: Path, tmp_path: Path) -> None:
+    page = tmp_path / "r.html"
+    facts = json.loads(run("classify", classifier, corpus, "--report", page, "--output", tmp_path / "c.csv", "--json"))
+    shown = page_data(page.read_text())
+    assert shown["scores"]["table"] == facts["confusion"]["table"]
+    assert shown["novel"]["n"] == facts["n_novel"]
+    run("report", classifier, corpus, "-o", tmp_path / "s.html")
+    assert page_data((tmp_path / "s.html").read_text()) == shown
 
 
 def test_novel_trees_and_unknown_classes_are_told(classifier: Path, tmp_path: Path) -> None:

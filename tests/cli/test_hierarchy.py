@@ -11,6 +11,7 @@ import arbora
 from arbora.cli import app
 from arbora.errors import ReadError
 from arbora.io.tables import read_table
+from tests.pages import page_data
 
 FAST = ("--sweeps", "12", "--chains", "2")
 
@@ -54,6 +55,28 @@ def test_outputs_agree_with_each_other(table, tmp_path, model):
     assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
 
 
+def test_a_page_at_the_fit_and_one_of_the_saved_model(table, tmp_path):
+    page, saved = tmp_path / "r.html", tmp_path / "m.arbora"
+    run("hierarchy", table, "--model", "dpgmm", "--classes", "kind", *FAST, "--report", page, "--save", saved)
+    first = page_data(page.read_text())
+    assert first["classes"] == ["high", "low"]
+    assert first["items"]["name"][:2] == ["r0", "r1"]
+    assert {column[0] for group in first["groups"] for column in group["columns"]} <= {"x", "y"}
+    assert first["posterior"]["levels"][0]["together"]["n"] == 20
+    run("report", saved, table, "--classes", "kind", "-o", page)
+    second = page_data(page.read_text())
+    assert "posterior" not in second
+    assert second["hierarchy"] == first["hierarchy"]
+    assert "wanted the one table" in run("report", saved, table, table, "-o", page, code=2).stderr
+    assert "needs the 20 rows" in run("report", saved, _short(table, tmp_path), "-o", page, code=1).stderr
+
+
+def _short(table, tmp_path):
+    short = tmp_path / "short.csv"
+    short.write_text("\n".join(line.rpartition(",")[0] for line in table.read_text().splitlines()[:5]) + "\n")
+    return short
+
+
 def test_the_summary_and_the_seed(table):
     one = run("hierarchy", table, "--classes", "kind", *FAST, "--seed", 1)
     assert "20 rows, 2 columns, model nhcm" in one.stdout
@@ -67,6 +90,31 @@ def test_options_reach_the_model(table, tmp_path):
     stored = arbora.load(path)
     assert (stored.prior, stored.scaling, stored.n_iter, stored.n_chains) == ("nested", None, 12, 2)
     assert stored.n_features_in_ == 1
+
+
+@pytest.mark.parametrize("model", ["nhcm", "rbhmc"])
+def test_a_saved_model_sorts_new_rows(table, tmp_path, model):
+    path, out = tmp_path / "m.arbora", tmp_path / "new.csv"
+    run("hierarchy", table, "--model", model, "--columns", "x,y", *FAST, "--save", path)
+    new = tmp_path / "rows.csv"
+    new.write_text("who,y,x,more\nlow,0.1,-0.2,7\nfar,9.1,8.8,7\n")  # columns are found by name
+    stored = arbora.load(path)
+    wanted = stored.predict_levels(np.array([[-0.2, 0.1], [8.8, 9.1]]))
+    rows = list(csv.DictReader(run("predict", path, new).stdout.splitlines()))
+    assert [row["name"] for row in rows] == ["low", "far"]
+    assert [[int(row[f"level_{l + 1}"]) for row in rows] for l in range(len(wanted))] == wanted.tolist()
+    run("predict", path, new, "--output", out)
+    assert list(csv.DictReader(out.read_text().splitlines())) == rows
+    assert json.loads(run("predict", path, new, "--json").stdout)[0]["level_1"] == wanted[0, 0]
+
+
+def test_tables_that_a_saved_model_cannot_sort(table, tmp_path):
+    path, other = tmp_path / "m.arbora", tmp_path / "rows.csv"
+    run("hierarchy", table, "--columns", "x,y", *FAST, "--save", path)
+    other.write_text("x,z\n1,2\n")
+    assert "no column 'y' for columns" in run("predict", path, other, code=1).stderr
+    assert "leave it out for a model of rows" in run("predict", path, table, "--skip-bad", code=2).stderr
+    assert "2 given; wanted one table" in run("predict", path, table, other, code=2).stderr
 
 
 def test_help_has_examples():

@@ -64,6 +64,13 @@ def test_what_is_finished_is_not_run_again_unless_asked(calls, tmp_path):
     assert calls[2:] == [("small", True), ("other", False)]
 
 
+def test_the_summary_tells_of_all_that_the_folder_holds(calls, tmp_path):
+    run("small", "-o", tmp_path)
+    run("other", "-o", tmp_path)
+    lines = (tmp_path / "summary.md").read_text().splitlines()
+    assert [line.split("`")[1] for line in lines[2:]] == ["arbora reproduce small", "arbora reproduce other"]
+
+
 def test_a_record_cut_short_counts_for_nothing(calls, tmp_path):
     run("small", "-o", tmp_path)
     record = tmp_path / "small.json"

@@ -12,6 +12,7 @@ from typer.testing import CliRunner
 import arbora as ab
 from arbora.cli import app
 from arbora.datasets import make_prototype_trees
+from tests.pages import page_data
 
 
 @pytest.fixture(scope="module")
@@ -38,7 +39,8 @@ def test_cluster_writes_everything(trees: Path, tmp_path: Path) -> None:
     assert "2 unions of trees by structure alone" in told
     assert "adjusted Rand index 1.000" in told
     assert outputs[3].read_bytes().startswith(b"\x89PNG")
-    assert "<img" in outputs[2].read_text()
+    page = page_data(outputs[2].read_text())
+    assert [union["n_trees"] for union in page["archetypes"]["unions"]] == [6, 6]
     with open(outputs[0], newline="") as file:
         rows = list(csv.DictReader(file))
     model = ab.load(outputs[1])

@@ -163,18 +163,61 @@ class Twin:
             before = self.leaf[n]
             self.count(n, -1)
             emptied = [node for node in before.path() if node.below == 0][:1]
-            proposal, born = self.propose(rng, depth)
-            changed = s.procedure == 0 and (emptied or born)
-            gain = self.log_mixture(proposal, density) - self.log_mixture(before, density)
+            if s.procedure == 0:
+                guess = self.guesses(x, density, depth)
+                proposal, born = self.draw_path(rng, guess, density, depth)
+                changed = bool(emptied or born)
+                # what was proposed by, over what it should have been proposed by
+                stem = [(b[0].parent if b else leaf) for b, leaf in ((emptied, before), (born, proposal))]
+                gain = self.own_cost(x, stem[1]) - self.own_cost(x, stem[0])
+            else:
+                proposal, born = self.propose(rng, depth)
+                changed = False
+                gain = self.log_mixture(proposal, density) - self.log_mixture(before, density)
             cost = self.cost(n, changed)
             self.switch(n, emptied, born, proposal)
             gain -= self.cost(n, changed) - cost
-            if log(rng.random()) >= gain:
+            if (s.procedure or changed) and log(rng.random()) >= gain:
                 self.switch(n, born, emptied, before)
             self.count(n, 1)
             if s.procedure == 2 and s.regularization > 0:
                 self.augment[n] = draw_augment(rng, abs(s.regularization * self.violation(x, self.leaf[n])))
             self.join_component(rng, n, density)
+
+    def own_cost(self, x, node):
+        """What a datum would pay on the way to a node, among nodes that hold other data."""
+        x = self.seen(x)
+        found = [
+            self.setting.margin - (step.direction - sibling.direction) @ x
+            for step in node.path()
+            for sibling in step.siblings()
+            if sibling.below
+        ]
+        return 2 * self.setting.regularization * max(0.0, max(found, default=0.0))
+
+    def guesses(self, x, density, depth):
+        """(node, log weight): a leaf stands for itself, an inner node for a new branch that grows from it."""
+        alpha, found = self.setting.path_concentration, []
+        for node in self.root.breadth_first():
+            if node.below == 0 and node.parent is not None:
+                continue
+            prior = sum(log(step.below / (step.parent.below + alpha)) for step in node.path())
+            if len(node.path()) < depth:
+                prior += log(alpha / (node.below + alpha))
+            found.append((node, prior + self.log_mixture(node, density) - self.own_cost(x, node)))
+        return found
+
+    def draw_path(self, rng, guess, density, depth):
+        node = guess[pick(rng, [w for _, w in guess])][0]
+        born = []
+        if len(node.path()) < depth:
+            chosen = pick(rng, [log(w) + f for w, f in zip([*node.weight, node.rest], density, strict=True)])
+            while len(node.path()) < depth:
+                node = self.new_node(rng, node, chosen)
+                if born:
+                    node.parent.children.insert(0, node)
+                born = born or [node]
+        return node, born
 
     def propose(self, rng, depth):
         s, node, born = self.setting, self.root, []
@@ -194,9 +237,10 @@ class Twin:
                 break
         return node, born
 
-    def new_node(self, rng, parent):
+    def new_node(self, rng, parent, chosen=-1):
         s, node = self.setting, Node(parent, len(parent.direction))
-        share = dirichlet(rng, [s.weight_concentration * w for w in [*parent.weight, parent.rest]])
+        shape = [s.weight_concentration * w for w in [*parent.weight, parent.rest]]
+        share = dirichlet(rng, [a + (k == chosen) for k, a in enumerate(shape)])
         node.weight, node.rest = share[:-1], share[-1]
         node.direction = s.direction_scale * np.array([rng.standard_normal() for _ in node.direction])
         return node

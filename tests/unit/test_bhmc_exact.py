@@ -39,6 +39,17 @@ class DirectionsForget(HierarchySampler):
         return 0.0
 
 
+class PathsForget(HierarchySampler):
+    """Planted bug: paths are drawn as if the margin were a tenth of what it is."""
+
+    def _move(self, rng, state):
+        whole = self.setting
+        self.setting = whole._replace(margin=0.1 * whole.margin)
+        state = super()._move(rng, state)
+        self.setting = whole
+        return state
+
+
 def frequencies(X, setting, n_sweeps, kind=HierarchySampler, depth=2, seed=0):
     """How often the chain visits each (tree, partition by component)."""
     chain = kind(X, depth, setting, (0.5, 1.5))
@@ -108,7 +119,9 @@ def test_chains_match_the_enumerated_posterior(exact, n, nested, regularization)
         (WeightsForget, False, EXACT, 0.07),
         (WeightsForget, True, EXACT, 0.07),
         (DirectionsForget, False, EXACT, 0.1),
-        (DirectionsForget, True, EXACT, 0.1),
+        (DirectionsForget, True, EXACT, 0.07),
+        (PathsForget, False, EXACT, 0.07),
+        (PathsForget, True, EXACT, 0.07),
     ],
 )
 def test_the_papers_procedure_and_planted_bugs_miss_it(exact, kind, nested, procedure, least):

@@ -377,13 +377,14 @@ def test_progress_is_shown_when_asked(forest, capsys):
 
 def test_pictures(fitted):
     pytest.importorskip("matplotlib")
-    from arbora import plot, plot_unions
+    from arbora import plot
+    from arbora.plot import unions
 
-    assert plot.png_bytes(plot_unions.archetypes(fitted)).startswith(b"\x89PNG")
+    assert plot.png_bytes(plot.archetypes(fitted)).startswith(b"\x89PNG")
     axis = fitted.unions_[0].draw()
     areas = axis.collections[0].get_sizes()
-    np.testing.assert_allclose(areas, plot_unions.MAX_AREA * fitted.unions_[0].node_prob)
-    lines = plot_unions.dendrogram(fitted).lines
+    np.testing.assert_allclose(areas, unions.MAX_AREA * fitted.unions_[0].node_prob)
+    lines = plot.merges(fitted).lines
     assert len(lines) == len(fitted.merges_)
-    x, y = plot_unions.layout_union(fitted.unions_[0].parent)
+    x, y = plot.layout_union(fitted.unions_[0].parent)
     assert len(set(zip(x, y, strict=True))) == len(x)  # nobody on top of another

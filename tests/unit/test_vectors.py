@@ -9,7 +9,7 @@ from sklearn.base import clone
 from sklearn.datasets import make_blobs
 from sklearn.exceptions import NotFittedError
 from sklearn.metrics import adjusted_rand_score
-from sklearn.utils.estimator_checks import check_estimator, parametrize_with_checks
+from sklearn.utils.estimator_checks import check_clustering, check_estimator, parametrize_with_checks
 
 import arbora as ab
 from arbora.errors import ArboraError, ChainsDisagreeWarning, SettingError
@@ -32,8 +32,23 @@ def test_scikit_learn_approves(estimator, check):
         check(estimator)
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("prior", ["flat", "nested"])
+def test_a_learnt_spread_leaves_far_groups_apart(prior):
+    """Were it unbounded, one cluster with far sub-clusters would explain any data of one covariance."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        check_clustering("NHCM", ab.NHCM(prior=prior, spread=None, **BRIEF))
+
+
 @pytest.mark.slow
-@pytest.mark.parametrize("model", [ab.DPGaussianMixture(), ab.NHCM(), ab.NHCM(prior="nested")])
+@pytest.mark.parametrize(
+    "model",
+    [
+        *(ab.DPGaussianMixture(), ab.NHCM(), ab.NHCM(prior="nested")),
+        *(ab.NHCM(spread=None), ab.NHCM(prior="nested", spread=None)),
+    ],
+)
 def test_scikit_learn_approves_the_defaults(model):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
@@ -76,6 +91,15 @@ def test_prediction_of_training_rows_and_of_strangers(fitted, blobs):
     assert fitted.predict([[500.0, -700.0]])[0] == -1
     assert fitted.set_params(novelty=1.0).predict([[500.0, -700.0]])[0] >= 0
     fitted.set_params(novelty=0.5)
+
+
+def test_levels_of_new_rows_are_nested(fitted, blobs):
+    levels = fitted.predict_levels(blobs[0])
+    assert np.array_equal(levels[0], fitted.predict(blobs[0]))
+    assert (levels == fitted.level_labels_).mean() > 0.95
+    known = levels[-1] >= 0
+    assert np.array_equal(fitted.cluster_[levels[-1][known]], levels[0][known])
+    assert (fitted.predict_levels([[500.0, -700.0]]) == -1).all()
 
 
 def test_the_predictive_density_integrates_to_one(fitted, blobs):

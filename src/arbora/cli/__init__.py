@@ -1,6 +1,6 @@
 """The command line: ``arbora --help`` lists its commands."""
 
-from . import classify, distances, hierarchy, reproduce, warmup  # noqa: F401, they add their commands
+from . import classify, distances, hierarchy, report, reproduce, warmup  # noqa: F401, they add their commands
 from .commands import app
 
 __all__ = ["app", "main"]

@@ -177,6 +177,7 @@ def classify(
             show_default=False,
         ),
     ] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
     format: cmd.FormatOption = None,
     skip_bad: cmd.SkipBad = False,
     read: cmd.ReadOptions = None,
@@ -194,7 +195,7 @@ def classify(
     \b
     Examples:
       arbora classify classifier.arbora new/ --output new.csv
-      arbora classify classifier.arbora test/ --classes folder --output test.csv
+      arbora classify classifier.arbora test/ --classes folder --output test.csv --report test.html
       arbora classify classifier.arbora new.jsonl --json
     """
     from . import files, reading, scores
@@ -209,9 +210,16 @@ def classify(
             fitted.set_params(novelty=novelty)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         files.check_output("--output", output, files.TABLES, [*inputs.files, model])
+        files.check_output("--report", report, (".html",), [*inputs.files, model])
+        files.check_distinct({"--output": output, "--report": report})
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         with teller.working("classifying"):
             columns = classified(fitted, forest)
+        if report is not None:
+            from ..report import write_report
+
+            write_report(fitted, forest, report, command=cmd._command_line())
+            teller.say(f"wrote {report}")
         facts = _classified_facts(columns, [str(name) for name in fitted.classes_.tolist()])
         if output is not None:
             files.write_table(output, columns)

@@ -385,7 +385,7 @@ def cluster(
     ] = None,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")] = None,
     save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="A page with tables and picture: .html.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="The picture alone: .png.")] = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
@@ -502,22 +502,31 @@ def predict(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Assign new trees to the clusters of a model.
+    """Assign new trees to the clusters of a model, or new rows of a table to the groups of arbora hierarchy.
 
     A row a tree: cluster, its probability, log-likelihood, whether any component explains the tree, and how many of
     its nodes have a label never seen in training. Rows go to stdout, or to --output and only their counts to stdout.
-    Files are read as those of the training were, unless --format or --read say otherwise.
+    Files are read as those of the training were, unless --format or --read say otherwise. A row of a table has its
+    group on every level, -1 for a group never seen; there --classes is a column.
 
     \b
     Examples:
       arbora predict model.arbora new/ --output new.csv
+      arbora predict hierarchy.arbora rows.csv
       arbora predict model.arbora one.xml
       arbora predict model.arbora new.jsonl --json
     """
     from . import files, reading, show
+    from .hierarchy import predict_rows
 
     with Teller(quiet).listening() as teller:
-        fitted = _load_clusters(model, jobs)
+        loaded = _load(model)
+        if hasattr(loaded, "level_labels_"):
+            of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
+            _refuse(of_trees, "is for trees; leave it out for a model of rows")
+            predict_rows(loaded, model, paths, classes, output, as_json, teller)
+            return
+        fitted = _check_clusters(loaded, model, jobs)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         files.check_output("--output", output, files.TABLES, [*inputs.files, model])
         forest = reading.open_trees(inputs, skip_bad, classes, quiet)
@@ -671,11 +680,10 @@ def _load(path: Path) -> Any:
     return load(path)
 
 
-def _load_clusters(path: Path, jobs: int | None) -> Any:
-    """A model that clusters."""
+def _check_clusters(model: Any, path: Path, jobs: int | None) -> Any:
+    """The model, if it clusters trees."""
     from ..errors import ModelFileError
 
-    model = _load(path)
     if hasattr(model, "classes_"):
         raise ModelFileError(f"{path}: this is a classifier; arbora classify gives trees their classes by it")
     if not (hasattr(model, "vocabulary_") and hasattr(model, "predict_proba")):

@@ -6,7 +6,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .commands import Json, Quiet, Seed, app
+from ..errors import ReadError
+from .commands import Json, Quiet, Seed, _command_line, app
 from .tell import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
 
 
@@ -71,6 +72,7 @@ def hierarchy(
     tree: Annotated[Path | None, typer.Option("--tree", help="The tree with all it holds: .json.")] = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="Rows and tree as a picture: .png.")] = None,
     save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
+    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
@@ -83,7 +85,9 @@ def hierarchy(
     Examples:
       arbora hierarchy data.csv
       arbora hierarchy data.csv --classes species --output groups.csv --picture tree.png
+      arbora hierarchy data.csv --model rbhmc --report report.html
       arbora hierarchy data.tsv --model dpgmm --columns x,y --sweeps 500 --json
+      arbora hierarchy data.csv --save hierarchy.arbora; arbora predict hierarchy.arbora new.csv
     """
     from ..io.tables import read_table
     from . import files
@@ -94,9 +98,11 @@ def hierarchy(
         files.check_output("--tree", tree, (".json",), [table])
         files.check_output("--picture", picture, (".png",), [table])
         files.check_output("--save", save, (".arbora",), [table])
+        files.check_output("--report", report, (".html",), [table])
         files.check_distinct(
-            {"--output": output, "--newick": newick, "--tree": tree, "--picture": picture, "--save": save}
-        )
+            {"--output": output, "--newick": newick, "--tree": tree, "--picture": picture, "--save": save,
+             "--report": report}
+        )  # fmt: skip
         if picture is not None:
             files.need_matplotlib()
         estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
@@ -105,21 +111,34 @@ def hierarchy(
         with teller.working(f"sampling {CLASSES[model]}"):
             estimator.fit(data.X)
         estimator.names_ = data.names
+        estimator.provenance_["table"] = {"columns": data.columns, "names": names, "header": header}
         found = {**_facts(estimator, data, model), "interrupted": estimator.trace_.interrupted}
         if output is not None:
-            files.write_table(output, _columns(estimator, data))
+            files.write_table(output, _columns(estimator.level_labels_, data))
         if newick is not None:
             files.write_text(newick, estimator.hierarchy_.merged().to_newick() + "\n")
         if tree is not None:
             files.write_text(tree, estimator.hierarchy_.to_json() + "\n")
         if picture is not None:
-            from .. import plot, plot_hierarchy
+            from .. import plot
 
-            figure = plot_hierarchy.overview(data.X, estimator.level_labels_, estimator.hierarchy_)
+            figure = plot.hierarchy_overview(data.X, estimator.level_labels_, estimator.hierarchy_)
             files.write_bytes(picture, plot.png_bytes(figure))
         if save is not None:
             estimator.save(save)
-        written = [str(path) for path in (output, newick, tree, picture, save) if path is not None]
+        if report is not None:
+            from ..report import write_report
+
+            write_report(
+                estimator,
+                data.X,
+                report,
+                target=data.target,
+                names=data.names,
+                columns=data.columns,
+                command=_command_line(),
+            )
+        written = [str(path) for path in (output, newick, tree, picture, save, report) if path is not None]
         if written:
             teller.say(f"wrote {', '.join(written)}")
     if as_json:
@@ -128,6 +147,40 @@ def hierarchy(
         _show(found)
     if estimator.trace_.interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def predict_rows(
+    estimator: Any,
+    path: Path,
+    tables: list[Path],
+    classes: str | None,
+    output: Path | None,
+    as_json: bool,
+    teller: Teller,
+) -> None:
+    """Groups of the rows of a new table, read as that of the training was: to stdout, or to `output`."""
+    from ..io.tables import read_table
+    from . import files
+
+    if len(tables) != 1:
+        raise usage("PATH", f"{len(tables)} given; wanted one table for a model of rows")
+    files.check_output("--output", output, files.TABLES, [tables[0], path])
+    told = estimator.provenance_.get("table", {})
+    data = read_table(tables[0], target=classes, **told)
+    if data.X.shape[1] != estimator.n_features_in_:
+        raise ReadError(
+            f"{tables[0]}: {data.X.shape[1]} columns of numbers; wanted {estimator.n_features_in_}, as the model was "
+            "trained on"
+        )
+    with teller.working("predicting"):
+        columns = _columns(estimator.predict_levels(data.X), data)
+    if output is not None:
+        files.write_table(output, columns)
+        teller.say(f"wrote {output}")
+    elif as_json:
+        print_json(files.records(columns))
+    else:
+        typer.echo(files.csv_text(columns), nl=False)
 
 
 def _estimator(
@@ -157,9 +210,9 @@ def _estimator(
     return estimator
 
 
-def _columns(estimator: Any, data: Any) -> dict[str, list[Any]]:
+def _columns(labels: Any, data: Any) -> dict[str, list[Any]]:
     """Rows of the output: name, groups by level, known class."""
-    levels = {f"level_{l + 1}": row.tolist() for l, row in enumerate(estimator.level_labels_)}
+    levels = {f"level_{l + 1}": row.tolist() for l, row in enumerate(labels)}
     known = {} if data.target is None else {"class": data.target}
     return {"name": data.names, **levels, **known}
 

@@ -84,7 +84,7 @@ def reproduce(
             if not as_json:
                 typer.echo(outputs.text(name))
         if records:
-            outputs.summarise(records)
+            outputs.summarise(EXPERIMENTS)
     if as_json:
         print_json([as_dict(record) for record in records])
     if absent:

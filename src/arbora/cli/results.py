@@ -8,12 +8,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..forest import Forest
-from ..report import Page, render
+from ..report import write_report
 from ..store import ForestStore
 from ..summary import Summary, summarise
 from . import files, show
 from .fitting import Fitted
-from .tell import Teller, finite, print_json
+from .tell import Teller, print_json
 
 MAX_SUMMED_UP = 100_000  # trees of a store; those of a forest are in memory anyway
 
@@ -53,14 +53,10 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
             files.write_table(outputs.table, columns)
         if outputs.model is not None:
             model.save(outputs.model)
-        if outputs.picture is not None or outputs.report is not None:
-            image = _draw(model, some, labels, summary, teller)
-            if outputs.picture is not None and image is not None:
-                files.write_bytes(outputs.picture, image)
-            if outputs.report is not None:
-                trees = list(zip(columns["name"], columns["cluster"], columns["probability"], strict=True))
-                page = Page(summary, *told, trees, finite({"command": command_line, **facts}), image)
-                files.write_text(outputs.report, render(page))
+        if outputs.picture is not None:
+            files.write_bytes(outputs.picture, _draw(model, some, labels, summary))
+        if outputs.report is not None:
+            write_report(model, some, outputs.report, told=told[0], warned=told[1], command=command_line)
     for line in told[1]:
         teller.warn(line)
     if as_json:
@@ -93,10 +89,7 @@ def _facts(model: Any, fitted: Fitted, forest: Forest) -> dict[str, Any]:
     }
 
 
-def _draw(model: Any, forest: Forest, labels: Sequence[int], summary: Summary, teller: Teller) -> bytes | None:
-    if not files.has_package("matplotlib"):
-        teller.say("matplotlib is not installed, so there is no picture; install arbora[plot]")
-        return None
+def _draw(model: Any, forest: Forest, labels: Sequence[int], summary: Summary) -> bytes:
     from .. import plot
 
     sparse_output = model.sparse_output

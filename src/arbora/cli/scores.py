@@ -1,32 +1,13 @@
 """How well classes are told apart: error, scores of each class, confusion matrix, and what deserves a remark."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any
 
-from ..forest import _natural
-from ..summary import counted
+from ..summary import class_facts, counted
 from .show import _table
 from .tell import printable, stdout_console
 
-
-def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:
-    """Error, scores of each class and the confusion matrix: rows are known classes, columns the classes given."""
-    from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
-
-    truth = [str(name) for name in known]
-    names = sorted({*truth, *found}, key=_natural)
-    parts = precision_recall_fscore_support(truth, found, labels=names, zero_division=0.0)
-    by_class = {
-        name: {"trees": int(n), "precision": precision, "recall": recall, "f1": f1}
-        for name, precision, recall, f1, n in zip(names, *(part.tolist() for part in parts), strict=True)
-    }
-    present = sorted(set(truth))
-    return {
-        "error": sum(a != b for a, b in zip(truth, found, strict=True)) / max(len(truth), 1),
-        "mean_f1": sum(by_class[name]["f1"] for name in present) / max(len(present), 1),
-        "by_class": by_class,
-        "confusion": {"classes": names, "table": confusion_matrix(truth, found, labels=names).tolist()},
-    }
+__all__ = ["class_facts", "remarks", "show_classified", "show_training"]
 
 
 def show_training(facts: Mapping[str, Any]) -> None:

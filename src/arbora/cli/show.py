@@ -6,9 +6,8 @@ from typing import Any
 import numpy as np
 
 from ..forest import Forest
-from ..report import LEGEND, shape_told, told
 from ..sharing import share
-from ..summary import Summary, counted
+from ..summary import LEGEND, Summary, counted, shape_told, told
 from .tell import printable, stdout_console
 
 Columns = Mapping[str, Sequence[Any]]

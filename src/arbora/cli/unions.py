@@ -4,11 +4,11 @@ from typing import Any, NamedTuple
 
 from ..forest import Forest
 from ..models import TreeUnionMixture
-from ..report import Page, render
+from ..report import write_report
 from ..summary import counted, summarise
 from . import files, show
 from .results import Outputs
-from .tell import Interrupts, Teller, finite, print_json, usage
+from .tell import Interrupts, Teller, print_json, usage
 
 
 class Fitted(NamedTuple):
@@ -52,14 +52,12 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
             files.write_table(outputs.table, columns)
         if outputs.model is not None:
             model.save(outputs.model)
-        if outputs.picture is not None or outputs.report is not None:
-            image = _draw(model, teller)
-            if outputs.picture is not None and image is not None:
-                files.write_bytes(outputs.picture, image)
-            if outputs.report is not None:
-                trees = list(zip(columns["name"], columns["cluster"], columns["probability"], strict=True))
-                page = Page(summary, told, warned, trees, finite({"command": command_line, **facts}), image)
-                files.write_text(outputs.report, render(page))
+        if outputs.picture is not None:
+            from .. import plot
+
+            files.write_bytes(outputs.picture, plot.png_bytes(plot.archetypes(model)))
+        if outputs.report is not None:
+            write_report(model, forest, outputs.report, told=told, warned=warned, command=command_line)
     for line in warned:
         teller.warn(line)
     if as_json:
@@ -116,12 +114,3 @@ def _facts(fitted: Fitted) -> dict[str, Any]:
         ],
         "provenance": model.provenance_,
     }
-
-
-def _draw(model: Any, teller: Teller) -> bytes | None:
-    if not files.has_package("matplotlib"):
-        teller.say("matplotlib is not installed, so there is no picture; install arbora[plot]")
-        return None
-    from .. import plot, plot_unions
-
-    return plot.png_bytes(plot_unions.archetypes(model))

@@ -61,12 +61,11 @@ def read_table(
             raise ReadError(f"{where}, line {line}: {len(cells)} cells; wanted {width} as in the first line")
     of_names = _find(names, title, where, "names")
     of_target = _find(target, title, where, "classes")
-    if of_names is None and of_target != 0 and columns is None and not _is_number(body[0][1][0]):
+    use = None if columns is None else [_place(name, title, where, "columns") for name in columns]
+    if of_names is None and of_target != 0 and not _is_number(body[0][1][0]) and 0 not in (use or ()):
         of_names = 0
-    if columns is None:
+    if use is None:
         use = [c for c in range(width) if c not in (of_names, of_target)]
-    else:
-        use = [_place(name, title, where, "columns") for name in columns]
     if not use:
         raise ReadError(f"{where}: no column of numbers is left; wanted one or more")
     X = np.array([[_number(cells[c], where, line, title[c]) for c in use] for line, cells in body])

@@ -52,6 +52,15 @@ class Setting(NamedTuple):
     between_prior: tuple[float, float] = (0.0, 0.0)
 
 
+class Work(NamedTuple):
+    """Room for weighing the nodes of a nested tree; z node slot."""
+
+    queue: Any  # nodes that hold data, parents first
+    level: Any  # [z]
+    reach: Any  # [z] log prior of passing it
+    worst: Any  # [z] worst violation of a datum down to it; -inf without siblings
+
+
 # ---- random numbers -------------------------------------------------------------------------------------------------
 
 
@@ -151,15 +160,21 @@ def _leave_component(n, x, state):
 
 
 @jit
-def _join_component(rng, n, x, log_density, state, setting):
-    """Draw the component of a datum from the weights of its leaf; log_density is overwritten."""
-    leaf = state.path[n, state.path.shape[1] - 1]
+def _draw_component(rng, z, log_density, state):
+    """A component for a datum of node z, in proportion to weight times density; the last means a new one."""
     n_components = state.n_components[0]
+    log_weight = log_density[: n_components + 1].copy()
     for k in range(n_components):
-        log_density[k] += np.log(state.weight[leaf, k])
-    log_density[n_components] += np.log(state.rest[leaf])
-    k = _pick_log(rng, log_density, n_components + 1)
-    if k == n_components:
+        log_weight[k] += np.log(state.weight[z, k])
+    log_weight[n_components] += np.log(state.rest[z])
+    return _pick_log(rng, log_weight, n_components + 1)
+
+
+@jit
+def _join_component(rng, n, x, log_density, state, setting):
+    """Draw the component of a datum from the weights of its leaf."""
+    k = _draw_component(rng, state.path[n, state.path.shape[1] - 1], log_density, state)
+    if k == state.n_components[0]:
         _split_rest(rng, n, state, setting)
         state.size[k] = 0
         state.total[k] = 0.0
@@ -239,8 +254,11 @@ def _unlink(z, state):
 
 
 @jit
-def _new_node(rng, p, state, setting):
-    """A childless node under p with weights and a direction from the prior; not yet among the children of p."""
+def _new_node(rng, p, chosen, state, setting):
+    """A childless node under p with weights and a direction from the prior; not yet among the children of p.
+
+    If a datum below it has chosen a component (-1: none has), its weights are those of the prior given that.
+    """
     state.n_free[0] -= 1
     z = state.free[state.n_free[0]]
     state.parent[z] = p
@@ -250,8 +268,8 @@ def _new_node(rng, p, state, setting):
     n_components = state.n_components[0]
     log_weight = np.empty(n_components + 1)
     for k in range(n_components):
-        log_weight[k] = _log_gamma(rng, setting.weight_concentration * state.weight[p, k])
-    log_weight[n_components] = _log_gamma(rng, setting.weight_concentration * state.rest[p])
+        log_weight[k] = _log_gamma(rng, setting.weight_concentration * state.weight[p, k] + (k == chosen))
+    log_weight[n_components] = _log_gamma(rng, setting.weight_concentration * state.rest[p] + (chosen == n_components))
     share = np.exp(log_weight - log_weight.max())
     share /= share.sum()
     for k in range(n_components):
@@ -412,16 +430,23 @@ def log_mixture(leaf, log_density, state):
 
 @jit
 def move_nested(rng, order, first, X, state, setting):
-    """Propose a path of the nested Chinese restaurant process for the data order[first:], then draw the component.
+    """Propose a path for the data order[first:], judge it, then draw the component.
 
-    EXACT judges a proposal by the hinge of all data, since a node that comes or goes changes the siblings of others;
-    OWN by that of the datum alone (Appendix A); PAPER by the augmented pseudo-likelihood of the datum (Algorithm 2).
-    Returns the position it has come to; see `move_finite`.
+    EXACT proposes from what the conditional of the path would be if the nodes that come and go had no directions, and
+    accepts by the hinge of all data, since such nodes change the siblings of others; between nodes that stay this is a
+    Gibbs step.  OWN and PAPER propose from the prior, and judge by the hinge of the datum alone (Appendix A), PAPER by
+    its augmented form (Algorithm 2).  Returns the position it has come to; see `move_finite`.
     """
     n_levels = state.path.shape[1]
     log_density = np.empty(state.size.shape[0] + 1)
     proposal = np.empty(n_levels, np.int64)
     before = np.empty(n_levels, np.int64)
+    work = Work(
+        np.empty(state.rest.shape[0], np.int64),
+        np.zeros(state.rest.shape[0], np.int64),
+        np.empty(state.rest.shape[0]),
+        np.empty(state.rest.shape[0]),
+    )
     for i in range(first, order.shape[0]):
         if state.n_components[0] == state.size.shape[0]:
             return i
@@ -434,15 +459,21 @@ def move_nested(rng, order, first, X, state, setting):
         emptied = n_levels  # the first level at which the datum was alone
         while emptied > 0 and state.below[before[emptied - 1]] == 0:
             emptied -= 1
-        born = _propose_path(rng, proposal, state, setting)
-        gain = log_mixture(proposal[n_levels - 1], log_density, state) - log_mixture(
-            before[n_levels - 1], log_density, state
-        )
-        together = setting.procedure == EXACT and (emptied < n_levels or born < n_levels)
+        together = False
+        if setting.procedure == EXACT:
+            born = _draw_path(rng, x, log_density, work, proposal, state, setting)
+            together = emptied < n_levels or born < n_levels
+            stem, old_stem = _at(proposal, born), _at(before, emptied)
+            gain = 2.0 * setting.regularization * (max(0.0, work.worst[stem]) - max(0.0, work.worst[old_stem]))
+        else:
+            born = _propose_path(rng, proposal, state, setting)
+            gain = log_mixture(proposal[n_levels - 1], log_density, state) - log_mixture(
+                before[n_levels - 1], log_density, state
+            )
         cost = _cost(n, X, together, state, setting)
         _switch(n, before, emptied, proposal, born, state)
         gain -= _cost(n, X, together, state, setting) - cost
-        if np.log(rng.random()) < gain:
+        if (setting.procedure == EXACT and not together) or np.log(rng.random()) < gain:
             _release(before, emptied, state)
         else:
             _switch(n, proposal, born, before, emptied, state)
@@ -453,6 +484,90 @@ def move_nested(rng, order, first, X, state, setting):
             state.augment[n] = draw_augment(rng, abs(setting.regularization * rho))
         _join_component(rng, n, x, log_density, state, setting)
     return order.shape[0]
+
+
+@jit
+def _at(path, born):
+    """The last node of a path above those from level `born` on."""
+    return path[born - 1] if born > 0 else 0
+
+
+@jit
+def _draw_path(rng, x, log_density, work, proposal_out, state, setting):
+    """A path in proportion to prior x density x exp(-2C hinge), over the leaves and over new branches of every node.
+
+    The weights of a new branch are integrated out: on average they are those of the node it grows from.  Its hinge
+    counts only down to that node, because its directions are not known yet.  Returns the level from which on nodes are
+    new; `work.worst` keeps the worst violation of the datum down to each node that others pass.
+    """
+    queue, level, reach, worst = work
+    n_levels, n_components = proposal_out.shape[0], state.n_components[0]
+    weight = np.empty(queue.shape[0])
+    top = log_density[: n_components + 1].max()
+    scaled = np.exp(log_density[: n_components + 1] - top)
+    queue[0], level[0], reach[0], worst[0] = 0, 0, 0.0, -np.inf
+    i, n = 0, 1
+    while i < n:
+        z = queue[i]
+        p = state.rest[z] * scaled[n_components]
+        for k in range(n_components):
+            p += state.weight[z, k] * scaled[k]
+        weight[i] = reach[z] + (top + np.log(p) if p > TINY else log_mixture(z, log_density, state))
+        if setting.regularization > 0.0:
+            weight[i] -= 2.0 * setting.regularization * max(0.0, worst[z])
+        if level[z] < n_levels:
+            weight[i] += np.log(setting.path_concentration / (state.below[z] + setting.path_concentration))
+            n = _queue_children(x, z, n, work, state, setting)
+        i += 1
+    z = queue[_pick_log(rng, weight, n)]
+    born = level[z]
+    above = z
+    for l in range(born - 1, -1, -1):
+        proposal_out[l] = above
+        above = state.parent[above]
+    if born < n_levels:
+        chosen = _draw_component(rng, z, log_density, state)
+        _grow(rng, z, chosen, born, proposal_out, state, setting)
+    return born
+
+
+@jit
+def _queue_children(x, z, n, work, state, setting):
+    """Append the children of z that hold data to the queue of n nodes, with prior and violation; returns its length."""
+    queue, level, reach, worst = work
+    first = n
+    top, second, best = -np.inf, -np.inf, -1  # largest scores
+    c = state.first_child[z]
+    while c >= 0:
+        if state.below[c] > 0:
+            queue[n] = c
+            n += 1
+            level[c] = level[z] + 1
+            reach[c] = reach[z] + np.log(state.below[c] / (state.below[z] + setting.path_concentration))
+            worst[c] = -np.inf
+            if setting.regularization > 0.0:
+                worst[c] = _score(state.direction[c], x)
+                if worst[c] > top:
+                    second, top, best = top, worst[c], c
+                elif worst[c] > second:
+                    second = worst[c]
+        c = state.next_sibling[c]
+    if setting.regularization > 0.0:
+        for i in range(first, n):
+            c = queue[i]
+            rival = second if c == best else top
+            worst[c] = max(worst[z], setting.margin - worst[c] + rival)
+    return n
+
+
+@jit
+def _grow(rng, z, chosen, born, proposal_out, state, setting):
+    """New nodes from z down to a leaf, linked among themselves but not to z."""
+    for l in range(born, proposal_out.shape[0]):
+        z = _new_node(rng, z, chosen, state, setting)
+        if l > born:
+            _link(z, state)
+        proposal_out[l] = z
 
 
 @jit
@@ -469,12 +584,7 @@ def _propose_path(rng, proposal_out, state, setting):
                 break
             c = state.next_sibling[c]
         if c < 0:
-            for below in range(l, n_levels):
-                c = _new_node(rng, z, state, setting)
-                if below > l:
-                    _link(c, state)
-                proposal_out[below] = c
-                z = c
+            _grow(rng, z, -1, l, proposal_out, state, setting)
             return l
         proposal_out[l] = c
         z = c

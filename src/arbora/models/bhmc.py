@@ -62,9 +62,10 @@ class BHMC(VectorEstimator):
         ``"auto"`` is "columns" if the largest deviation of a column is above ten times the median one, else "common".
     n_projected : principal components kept, if there are more columns; None keeps the columns.
     start : ``"ward"`` begins the chains at a Ward tree, ``"prior"`` at trees from the prior.
-    estimate : which tree stands for all draws: ``"consensus"`` is the average-linkage tree of the co-occurrence on all
-        levels, ``"least_squares"`` the draw closest to that co-occurrence, ``"vi"`` has the least expected variation of
-        information on each level, ``"best"`` is the draw of highest (regularised) complete-data log-likelihood.
+    estimate : which tree stands for all draws: ``"consensus"`` is the Ward tree of how often two rows part ways, over
+        all levels and draws, ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
+        expected variation of information on each level, ``"best"`` is the draw of highest (regularised) complete-data
+        log-likelihood.
     n_iter, burn_in, thin, n_chains, n_jobs : sweeps of each chain; draws are kept after `burn_in` (None: half), every
         `thin`; chains run in `n_jobs` threads, and the result does not depend on it.
 
@@ -109,27 +110,7 @@ class BHMC(VectorEstimator):
         random_state: Any = None,
         verbose: int = 0,
     ):
-        self.depth = depth
-        self.tree = tree
-        self.branching = branching
-        self.procedure = procedure
-        self.path_concentration = path_concentration
-        self.weight_concentration = weight_concentration
-        self.root_concentration = root_concentration
-        self.component_variance = component_variance
-        self.mean_variance = mean_variance
-        self.scaling = scaling
-        self.n_projected = n_projected
-        self.start = start
-        self.estimate = estimate
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.checkpoint = checkpoint
-        self.n_jobs = n_jobs
-        self.random_state = random_state
-        self.verbose = verbose
+        self._remember(locals())
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
@@ -339,33 +320,7 @@ class RBHMC(BHMC):
         random_state: Any = None,
         verbose: int = 0,
     ):
-        super().__init__(
-            depth,
-            tree=tree,
-            branching=branching,
-            procedure=procedure,
-            path_concentration=path_concentration,
-            weight_concentration=weight_concentration,
-            root_concentration=root_concentration,
-            component_variance=component_variance,
-            mean_variance=mean_variance,
-            scaling=scaling,
-            n_projected=n_projected,
-            start=start,
-            estimate=estimate,
-            n_iter=n_iter,
-            burn_in=burn_in,
-            thin=thin,
-            n_chains=n_chains,
-            checkpoint=checkpoint,
-            n_jobs=n_jobs,
-            random_state=random_state,
-            verbose=verbose,
-        )
-        self.regularization = regularization
-        self.margin = margin
-        self.direction_scale = direction_scale
-        self.intercept = intercept
+        self._remember(locals())
 
     def _check_settings(self) -> None:
         super()._check_settings()

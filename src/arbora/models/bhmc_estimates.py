@@ -63,10 +63,12 @@ def crowded(path: Ints, branching: int) -> Ints:
 
 
 def consensus(draws: NDArray[np.int32]) -> Ints:
-    """The tree of the posterior mean: average linkage of how far down two data go together, cut level by level.
+    """The tree of the posterior mean: Ward linkage of how often two data part ways, cut level by level.
 
-    `draws` is [draw, level, datum].  The similarity of two data is the share of levels and draws on which they share
-    a node; each level is cut at the median number of its nodes, so levels are nested.
+    `draws` is [draw, level, datum].  Let a datum be the vector that has a one for each node it passes in each draw:
+    the squared distance of two data is the share of levels and draws on which they are apart, and Ward's criterion the
+    variance of these vectors within groups, least squares as in Binder's loss.  Each level is cut at the median number
+    of its nodes, so levels are nested.
     """
     n_levels, n_data = draws.shape[1:]
     if n_data < 2:
@@ -74,9 +76,9 @@ def consensus(draws: NDArray[np.int32]) -> Ints:
     together = np.zeros((n_data, n_data))
     for level in range(n_levels):
         together += diagnostics.co_clustering_matrix(np.ascontiguousarray(draws[:, level])) / n_levels
-    apart = np.maximum(1.0 - together, 0.0)
+    apart = np.sqrt(np.maximum(1.0 - together, 0.0))
     np.fill_diagonal(apart, 0.0)
-    tree = linkage(squareform(apart, checks=False), "average")
+    tree = linkage(squareform(apart, checks=False), "ward")
     n_nodes = [int(np.median(diagnostics.canonical(draws[:, level]).max(axis=1))) + 1 for level in range(n_levels)]
     return diagnostics.cut_levels(tree, np.maximum.accumulate(n_nodes))
 

@@ -61,25 +61,7 @@ class DPGaussianMixture(GaussianHierarchy):
         random_state: Any = None,
         verbose: int = 0,
     ):
-        self.concentration = concentration
-        self.concentration_prior = concentration_prior
-        self.scale0 = scale0
-        self.kappa0 = kappa0
-        self.dof0 = dof0
-        self.scaling = scaling
-        self.n_split_merge = n_split_merge
-        self.init = init
-        self.n_start = n_start
-        self.estimate = estimate
-        self.novelty = novelty
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        self._remember(locals())
 
     def _prior(self) -> int:
         return ng.SINGLE

@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from scipy.special import logsumexp
 
 from .. import diagnostics
+from ..diagnostics import NEW_GROUP
 from ..errors import SettingError
 from ..kernels import blocks as bl
 from ..kernels import nested_gaussian as ng
@@ -20,10 +21,8 @@ log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: Label of a row that belongs to none of the groups found.
-NEW_GROUP = -1
 # Ranges of what is learnt: scale0 (1 is the variance of a column), kappa0 and spread.
-LOW, HIGH = np.array([1e-4, 1e-3, 1e-1]), np.array([10.0, 10.0, 1e3])
+LOW, HIGH = np.array([1e-4, 1e-3, 1e-1]), np.array([10.0, 10.0, 10.0])
 
 
 class GaussianHierarchy(VectorEstimator):
@@ -232,6 +231,23 @@ class GaussianHierarchy(VectorEstimator):
         """Most probable group of each row; -1 where a new one is more probable than `novelty`."""
         proba = self.predict_proba(X)
         return np.where(proba[:, -1] > self.novelty, NEW_GROUP, proba[:, :-1].argmax(axis=1))
+
+    def predict_levels(self, X: Any) -> Ints:
+        """Groups of new rows on every level, [level, datum]; -1 where a new one is more probable than `novelty`.
+
+        The first level is `predict`; a sub-cluster is sought in that cluster only, so that levels are nested.
+        """
+        top = self.predict(X)
+        if len(self.level_labels_) == 1:
+            return top[None]
+        logs, home = self._log_weights(self._give(X))
+        fine = np.full(len(top), NEW_GROUP)
+        for r in range(int(home.max()) + 1):
+            inside = logs[np.ix_(top == r, home == r)]  # sub-clusters of r, and last a new one
+            proba = np.exp(inside - logsumexp(inside, axis=1, keepdims=True))
+            best = np.flatnonzero(self.cluster_ == r)[proba[:, :-1].argmax(axis=1)]
+            fine[top == r] = np.where(proba[:, -1] > self.novelty, NEW_GROUP, best)
+        return np.stack([top, fine])
 
     def score_samples(self, X: Any) -> Floats:
         """Log predictive density of each row given the point estimate, in the units of the data."""

@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from .. import diagnostics
 from ..chain import Trace, run_chains
+from ..diagnostics import NEW_GROUP
 from ..errors import ChainsDisagreeWarning, SettingError
 from ..forest import Forest
 from ..seeds import resolve_seed
@@ -27,8 +28,6 @@ from .vectors import central_draw, spread_out
 
 Floats = NDArray[np.float64]
 
-#: Label of a tree that belongs to none of the groups found.
-NEW_GROUP = -1
 PARAMS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
 MAX_COMPARED = 100  # draws among which the central one is looked for
 N_PRIOR_DRAWS = 256  # to estimate how probable a tree is under a component nobody has seen

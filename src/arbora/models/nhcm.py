@@ -24,7 +24,7 @@ class NHCM(GaussianHierarchy):
     cluster_concentration, subcluster_concentration : of the two Dirichlet processes.
     concentration_prior : (shape, rate) of a gamma prior on both, to learn them; None keeps them fixed.
     spread : variance of sub-cluster means around the centre of their cluster, in covariances of the cluster; None
-        learns it, log-uniform from 0.1 to 1000.
+        learns it, log-uniform from 0.1 to 10.
     estimate : "least_squares", the draw closest to the co-clustering matrices of both levels; "vi", the draw of least
         expected variation of information summed over levels; "best", the draw of highest log joint.
     scale0, kappa0, dof0, scaling, n_split_merge, init, n_start, novelty : as in `DPGaussianMixture`.
@@ -61,29 +61,7 @@ class NHCM(GaussianHierarchy):
         random_state: Any = None,
         verbose: int = 0,
     ):
-        self.variant = variant
-        self.prior = prior
-        self.cluster_concentration = cluster_concentration
-        self.subcluster_concentration = subcluster_concentration
-        self.concentration_prior = concentration_prior
-        self.spread = spread
-        self.scale0 = scale0
-        self.kappa0 = kappa0
-        self.dof0 = dof0
-        self.scaling = scaling
-        self.n_split_merge = n_split_merge
-        self.init = init
-        self.n_start = n_start
-        self.estimate = estimate
-        self.novelty = novelty
-        self.n_iter = n_iter
-        self.burn_in = burn_in
-        self.thin = thin
-        self.n_chains = n_chains
-        self.n_jobs = n_jobs
-        self.checkpoint = checkpoint
-        self.random_state = random_state
-        self.verbose = verbose
+        self._remember(locals())
 
     def _check_settings(self) -> None:
         super()._check_settings()

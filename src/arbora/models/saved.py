@@ -2,6 +2,7 @@
 
 import os
 import platform
+from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numba
@@ -30,6 +31,21 @@ class SavedEstimator(BaseEstimator):
         check_is_fitted(self)
         header, arrays = self._pack()
         write_container(path, kind="model", version=MODEL_VERSION, header=header, arrays=arrays)
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str],
+        *,
+        target: Sequence[Any] | None = None,
+        names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        """Write one self-contained HTML page on the fitted model and these data; see `arbora.report.write_report`."""
+        from ..report import write_report
+
+        check_is_fitted(self)
+        write_report(self, data, path, target=target, names=names, columns=columns)
 
     def _plain_params(self) -> dict[str, Any]:
         """Parameters as JSON can hold them."""

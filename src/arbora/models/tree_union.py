@@ -200,9 +200,9 @@ class TreeUnion:
 
     def draw(self, ax: Any = None, **looks: Any) -> Any:
         """Draw the archetype on a matplotlib axis: the area of a node is its probability; returns the axis."""
-        from ..plot_unions import draw_union
+        from ..plot import union_archetype
 
-        return draw_union(self, ax, **looks)
+        return union_archetype(self, ax, **looks)
 
 
 def _forest_of(parents: list[Ints], labels: list[Ints], vocabulary: tuple[str, ...]) -> Forest:

@@ -10,6 +10,7 @@ from scipy import sparse
 from sklearn.base import ClusterMixin, TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..diagnostics import NEW_GROUP
 from ..errors import NotConvergedWarning, SettingError
 from ..forest import Forest
 from ..progress import Progress
@@ -28,7 +29,6 @@ log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
 
-NEW_GROUP = -1
 SEARCHES = ("full", "greedy")
 _PREDICT_BLOCK = 256  # new trees at a time
 

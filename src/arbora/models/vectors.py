@@ -58,6 +58,12 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     )
     level_labels_: Ints
 
+    def _remember(self, settings: dict[str, Any]) -> None:
+        """Keep the arguments of ``__init__``, given as its ``locals()``, under their names, as scikit-learn has it."""
+        for name, value in settings.items():
+            if name != "self":
+                setattr(self, name, value)
+
     # ---- rows in, numbers of the model out ----------------------------------------------------------------------
 
     def _take(self, X: Any) -> Floats:

@@ -7,8 +7,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..hierarchy import Hierarchy
-from ..plot import COLOURS, new_figure, png_bytes
-from ..plot_hierarchy import icicle
+from ..plot import COLOURS, hierarchy, new_figure, png_bytes
 
 DPI = 80
 
@@ -103,7 +102,7 @@ def trees(found: Mapping[str, Hierarchy]) -> bytes:
     figure = new_figure(3.4 * len(found), 5.0)
     axes = figure.subplots(1, len(found))
     for ax, (name, tree) in zip(axes, found.items(), strict=True):
-        icicle(tree, ax)
+        hierarchy(tree, ax)
         ax.set_title(name, fontsize=7)
         ax.tick_params(labelsize=6)
     return png_bytes(figure, DPI)

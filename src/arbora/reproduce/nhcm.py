@@ -133,8 +133,7 @@ def banana(quick: bool = False) -> Table:
 
 def _picture() -> bytes:
     """Figure 4 again: sub-clusters, clusters and DPGMM, by the paper's procedure and by the exact sampler."""
-    from ..plot import new_figure, png_bytes
-    from ..plot_hierarchy import groups_map
+    from ..plot import groups_map, new_figure, png_bytes
 
     data = datasets.make_bananas(random_state=0)
     figure = new_figure(11.0, 7.0)

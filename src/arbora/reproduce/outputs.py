@@ -1,6 +1,7 @@
 """The folder that holds what experiments gave, so that a long run can be interrupted and gone on with."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -33,12 +34,15 @@ class Outputs:
 
     def find(self, name: str, quick: bool) -> Record | None:
         """The record of an experiment that this version has finished, as quick or as thorough as wanted."""
+        record = self._read(name)
+        return record if record and record.quick == quick and record.version == __version__ else None
+
+    def _read(self, name: str) -> Record | None:
         try:
             record = Record(**json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
-            return None  # never run, or cut short: it is run again
-        same = record.quick == quick and record.version == __version__
-        return record if same and (self.folder / f"{name}.md").exists() else None
+            return None  # never run, or cut short
+        return record if (self.folder / f"{name}.md").exists() else None
 
     def text(self, name: str) -> str:
         """The table of a finished experiment."""
@@ -57,8 +61,9 @@ class Outputs:
             (self.folder / f"{name}.json").unlink(missing_ok=True)
         return record
 
-    def summarise(self, records: list[Record]) -> None:
-        """Write summary.md: one line for each experiment."""
+    def summarise(self, names: Iterable[str]) -> None:
+        """Write summary.md: a line for each experiment of which the folder holds the table."""
+        records = [record for record in map(self._read, names) if record is not None]
         header = ["experiment", "what", "verdict", "processor time"]
         lines = [row(header), row(["---"] * len(header))]
         lines += [row([f"`{r.command}`", r.title, r.verdict or "-", f"{r.seconds:.0f} s"]) for r in records]

@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .plot import COLOURS, INK, new_figure
+from .base import COLOURS, INK, axes_of, new_figure, plain_sides
 
 Floats = NDArray[np.float64]
 
@@ -47,15 +47,16 @@ def layout_union(parent: Any) -> tuple[Floats, Floats]:
     return x, -depth
 
 
-def draw_union(union: Any, ax: Any = None, colour: str = COLOURS[0], least: float = 0.0, names: bool = True) -> Any:
+def union_archetype(
+    union: Any, ax: Any = None, colour: str = COLOURS[0], least: float = 0.0, names: bool = True
+) -> Any:
     """Draw one archetype: the area of a node is its probability; rarer than `least` are left out.  Returns the axis."""
     prob, shown = union.node_prob, np.arange(union.n_nodes)
     if union.n_nodes > MAX_NODES:
         shown = np.sort(np.argsort(-prob, kind="stable")[:MAX_NODES])
     shown = shown[prob[shown] >= least]
     parent = union.restrict(shown)
-    if ax is None:
-        ax = new_figure().add_subplot()
+    ax = axes_of(ax)
     x, y = layout_union(parent)
     for u in range(len(parent)):
         if parent[u] >= 0:
@@ -81,7 +82,7 @@ def archetypes(model: Any, least: float = 0.0) -> Any:
     figure = new_figure(3.4 * columns, 3.0 * rows)
     for c in range(n):
         ax = figure.add_subplot(rows, columns, c + 1)
-        draw_union(model.unions_[c], ax, COLOURS[c % len(COLOURS)], least)
+        union_archetype(model.unions_[c], ax, COLOURS[c % len(COLOURS)], least)
         ax.set_title(f"class {c}: {ax.get_title()}", fontsize=9, color=INK)
     if model.n_components_ > n:
         figure.suptitle(f"the {n} largest of {model.n_components_} classes; area: probability of the node", fontsize=10)
@@ -90,28 +91,26 @@ def archetypes(model: Any, least: float = 0.0) -> Any:
     return figure
 
 
-def dendrogram(model: Any, ax: Any = None) -> Any:
+def merges(model: Any, ax: Any = None) -> Any:
     """Draw which distinct trees were merged in which order; the height is the number of the merge.  Returns the axis.
 
     Merging stops where it no longer shortens the description, so there are as many trees in the picture as classes
     were left after merging.
     """
-    n, merges = len(model.arrays_["sample_weight"]), model.merges_
-    if ax is None:
-        ax = new_figure(9.0, 4.5).add_subplot()
-    x, height = _dendrogram_places(n, merges)
-    for k, (a, b) in enumerate(merges):
+    n, pairs = len(model.arrays_["sample_weight"]), model.merges_
+    ax = axes_of(ax, 9.0)
+    x, height = dendrogram_places(n, pairs)
+    for k, (a, b) in enumerate(pairs):
         top = height[n + k]
         ax.plot([x[a], x[a], x[b], x[b]], [height[a], top, top, height[b]], color=COLOURS[0], lw=0.8)
     ax.set_xlabel(f"{n} distinct trees")
     ax.set_ylabel("merge")
     ax.set_xticks([])
-    for side in ("top", "right", "bottom"):
-        ax.spines[side].set_visible(False)
+    plain_sides(ax, "top", "right", "bottom")
     return ax
 
 
-def _dendrogram_places(n: int, merges: Any) -> tuple[Floats, Floats]:
+def dendrogram_places(n: int, merges: Any) -> tuple[Floats, Floats]:
     """Places of trees and merges: trees in the order of a walk that keeps merges from crossing."""
     is_part = np.zeros(n + len(merges), bool)
     is_part[np.asarray(merges).reshape(-1)] = True

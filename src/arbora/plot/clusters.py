@@ -1,45 +1,15 @@
-"""Pictures of a clustering, drawn by matplotlib on axes of the caller's or on a figure of their own.
+"""Pictures of a clustering: all trees on a plane, sizes, silhouettes, known classes, the objective."""
 
-No function touches pyplot or its state.  Clusters differ in colour (Okabe and Ito's, safe for the colour-blind) and,
-where no known classes are shown, in marker too.
-"""
-
-import io
 from typing import Any
 
 import numpy as np
-import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 
-from .errors import MissingDependencyError
-from .summary import Agreement, counted
+from ..projection import principal_plane
+from ..summary import Agreement, counted
+from .base import COLOURS, INK, MARKERS, MAX_LISTED, axes_of, colour_of, new_figure, plain_sides, short_name
 
 Floats = NDArray[np.float64]
-
-COLOURS = ("#0072B2", "#E69F00", "#009E73", "#CC79A7", "#56B4E9", "#D55E00", "#6E6E6E", "#000000")
-MARKERS = ("o", "^", "s", "D", "v", "P", "X", "*", "<", ">", "p", "h")
-INK = "#333333"
-MAX_LISTED = 14  # entries of a legend
-
-
-def new_figure(width: float = 6.0, height: float = 4.5) -> Any:
-    """A figure with a canvas of its own, for drawing to a file; of no account to pyplot."""
-    try:
-        from matplotlib.backends.backend_agg import FigureCanvasAgg
-        from matplotlib.figure import Figure
-    except ImportError:
-        raise MissingDependencyError("pictures need matplotlib; install arbora[plot]") from None
-    figure = Figure(figsize=(width, height), layout="constrained")
-    FigureCanvasAgg(figure)
-    return figure
-
-
-def png_bytes(ax_or_figure: Any, dpi: int = 120) -> bytes:
-    """A picture as PNG; equal pictures give equal bytes."""
-    figure = getattr(ax_or_figure, "figure", ax_or_figure)
-    out = io.BytesIO()
-    figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})
-    return out.getvalue()
 
 
 def clusters_map(encoding: Any, labels: ArrayLike, target: ArrayLike | None = None, ax: Any = None) -> Any:
@@ -48,7 +18,7 @@ def clusters_map(encoding: Any, labels: ArrayLike, target: ArrayLike | None = No
     `encoding` is what `transform` returns, sparse or not; rows are brought to one length before, so that large trees
     do not stand out for being large.
     """
-    ax = _axes(ax)
+    ax = axes_of(ax)
     label = np.asarray(labels)
     clusters = np.unique(label)
     classes, kind = _classes(target, label)
@@ -58,7 +28,7 @@ def clusters_map(encoding: Any, labels: ArrayLike, target: ArrayLike | None = No
             shown = (label == cluster) & (kind % len(MARKERS) == g)
             if shown.any():
                 ax.scatter(
-                    *place[shown].T, s=26, c=_colour(c), marker=MARKERS[g], alpha=0.75, linewidths=0.4, ec="white"
+                    *place[shown].T, s=26, c=colour_of(c), marker=MARKERS[g], alpha=0.75, linewidths=0.4, ec="white"
                 )
     _legends(ax, clusters, classes)
     n_outside = _frame(ax, place)
@@ -69,13 +39,13 @@ def clusters_map(encoding: Any, labels: ArrayLike, target: ArrayLike | None = No
     ax.set_ylabel(f"second principal component of the encoding, {explained[1]:.0%}")
     outside = f"; {n_outside} far out, not shown" if n_outside else ""
     ax.set_title(f"{counted(len(label), 'tree')}, one mark each{outside}")
-    _plain(ax)
+    plain_sides(ax)
     return ax
 
 
 def confusion(agreement: Agreement, ax: Any = None) -> Any:
     """Draw the trees by known class and cluster, darker where more of the class went."""
-    ax = _axes(ax)
+    ax = axes_of(ax)
     table = np.array(agreement.table, float)
     share = table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)
     ax.imshow(share, cmap="Blues", vmin=0.0, vmax=1.0, aspect="auto")
@@ -85,7 +55,7 @@ def confusion(agreement: Agreement, ax: Any = None) -> Any:
                 colour = "white" if share[row, column] > 0.55 else INK
                 ax.text(column, row, f"{n:.0f}", ha="center", va="center", color=colour, fontsize=9)
     ax.set_xticks(range(table.shape[1]), [str(c) for c in agreement.clusters])
-    ax.set_yticks(range(table.shape[0]), [_short(name) for name in agreement.classes])
+    ax.set_yticks(range(table.shape[0]), [short_name(name) for name in agreement.classes])
     ax.set_xlabel("cluster")
     ax.set_title(f"classes by cluster: ARI {agreement.ari:.2f}, NMI {agreement.nmi:.2f}")
     ax.tick_params(length=0)
@@ -96,7 +66,7 @@ def confusion(agreement: Agreement, ax: Any = None) -> Any:
 
 def history(values: ArrayLike, ax: Any = None) -> Any:
     """Draw the objective after each iteration."""
-    ax = _axes(ax)
+    ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
     objective = np.asarray(values, float)
@@ -106,15 +76,15 @@ def history(values: ArrayLike, ax: Any = None) -> Any:
     ax.set_title("objective")
     ax.xaxis.set_major_locator(MaxNLocator(integer=True))
     ax.yaxis.set_major_formatter(StrMethodFormatter("{x:,.0f}" if np.ptp(objective) > 10 else "{x:,.6g}"))
-    _plain(ax)
+    plain_sides(ax)
     return ax
 
 
 def sizes(labels: ArrayLike, ax: Any = None) -> Any:
     """Draw the number of trees in each cluster."""
-    ax = _axes(ax)
+    ax = axes_of(ax)
     clusters, count = np.unique(np.asarray(labels), return_counts=True)
-    bars = ax.barh(np.arange(len(clusters)), count, color=[_colour(c) for c in range(len(clusters))])
+    bars = ax.barh(np.arange(len(clusters)), count, color=[colour_of(c) for c in range(len(clusters))])
     ax.bar_label(bars, padding=3, fontsize=9, color=INK)
     ax.set_yticks(np.arange(len(clusters)), [str(c) for c in clusters])
     ax.invert_yaxis()
@@ -122,8 +92,34 @@ def sizes(labels: ArrayLike, ax: Any = None) -> Any:
     ax.set_xticks([])
     ax.set_ylabel("cluster")
     ax.set_title("trees by cluster")
-    _plain(ax)
+    plain_sides(ax)
     ax.spines["bottom"].set_visible(False)
+    return ax
+
+
+def silhouette(values: ArrayLike, labels: ArrayLike, ax: Any = None) -> Any:
+    """Draw the silhouette of every tree as a bar, best first within its cluster; the dashed line is the mean of all.
+
+    `values` are what `metrics.silhouette_samples` gives.
+    """
+    ax = axes_of(ax)
+    score, label = np.asarray(values, float), np.asarray(labels)
+    clusters = np.unique(label)
+    low, gap = 0, max(1, len(score) // 50)
+    ticks = []
+    for c, cluster in enumerate(clusters):
+        mine = np.sort(score[label == cluster])[::-1]
+        place = np.arange(low, low + len(mine))
+        ax.fill_betweenx(place, 0.0, mine, step="mid", color=colour_of(c), lw=0.8)
+        ticks.append(low + (len(mine) - 1) / 2)
+        low += len(mine) + gap
+    ax.axvline(float(score.mean()), color=INK, lw=0.9, ls="--")
+    ax.set_yticks(ticks, [str(cluster) for cluster in clusters])
+    ax.invert_yaxis()
+    ax.set_xlabel("silhouette")
+    ax.set_ylabel("cluster")
+    ax.set_title(f"mean silhouette {score.mean():.2f}")
+    plain_sides(ax)
     return ax
 
 
@@ -146,42 +142,7 @@ def overview(
     return figure
 
 
-def principal_plane(encoding: Any) -> tuple[Floats, Floats]:
-    """First two principal components of the rows, each of length one, and the share of variance they explain.
-
-    A sparse encoding is never made dense.  The sign is such that the entry of largest size is positive.
-    """
-    from sklearn.decomposition import PCA
-    from sklearn.preprocessing import normalize
-
-    rows = normalize(encoding if sp.issparse(encoding) else np.asarray(encoding, float))
-    n, d = rows.shape
-    place, explained = np.zeros((n, 2)), np.zeros(2)
-    spread = (rows * rows).sum() / n - float((np.asarray(rows.mean(axis=0)) ** 2).sum())
-    if spread < 1e-12:  # all trees are alike
-        return place, explained
-    if min(n, d) < 4:  # too small for an iterative solver
-        rows = rows.toarray() if sp.issparse(rows) else rows
-        left, scale, _ = np.linalg.svd(rows - rows.mean(axis=0), full_matrices=False)
-        k = min(2, len(scale))
-        place[:, :k] = left[:, :k] * scale[:k]
-        explained[:k] = scale[:k] ** 2 / (scale**2).sum()
-    else:
-        pca = PCA(2, svd_solver="arpack", random_state=0)
-        place, explained = pca.fit_transform(rows), pca.explained_variance_ratio_
-    largest = place[np.abs(place).argmax(axis=0), [0, 1]]
-    return place * np.where(largest < 0, -1.0, 1.0), explained
-
-
 # ---- parts ----------------------------------------------------------------------------------------------------------
-
-
-def _axes(ax: Any) -> Any:
-    return new_figure().add_subplot() if ax is None else ax
-
-
-def _colour(c: int) -> str:
-    return COLOURS[c % len(COLOURS)]
 
 
 def _classes(target: ArrayLike | None, label: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:
@@ -206,10 +167,13 @@ def _legends(ax: Any, clusters: NDArray[Any], classes: list[str]) -> None:
 
     shapes = ["o" if classes else MARKERS[c % len(MARKERS)] for c in range(len(clusters))]
     upper = legend(
-        "cluster", [mark(_colour(c), shapes[c], str(cluster)) for c, cluster in enumerate(clusters)], "upper left", 1.0
+        "cluster",
+        [mark(colour_of(c), shapes[c], str(cluster)) for c, cluster in enumerate(clusters)],
+        "upper left",
+        1.0,
     )
     if classes:
-        lower = [mark(INK, MARKERS[g % len(MARKERS)], _short(name)) for g, name in enumerate(classes)]
+        lower = [mark(INK, MARKERS[g % len(MARKERS)], short_name(name)) for g, name in enumerate(classes)]
         legend("class", lower, "lower left", 0.0)
         ax.add_artist(upper)
 
@@ -226,14 +190,3 @@ def _frame(ax: Any, place: Floats) -> int:
         margin = max(0.05 * (high - low), 1e-3)
         set_limits(low - margin, high + margin)
     return int(outside.sum())
-
-
-def _short(name: str, limit: int = 24) -> str:
-    """A name as it fits beside an axis; a dollar sign is text, not mathematics."""
-    short = name if len(name) <= limit else name[: limit - 3] + "..."
-    return "".join(c if c.isprintable() else "?" for c in short).replace("$", r"\$")
-
-
-def _plain(ax: Any) -> None:
-    for side in ("top", "right"):
-        ax.spines[side].set_visible(False)

@@ -1,0 +1,85 @@
+"""``arbora report``: a page on a saved model and trees or rows."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from . import commands as cmd
+from .tell import Teller, command, usage
+
+
+@cmd.app.command()
+@command
+def report(
+    model: cmd.ModelFile,
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="DATA", help="Trees, as for cluster; the table, if the model is a hierarchy.", show_default=False
+        ),
+    ],
+    output: Annotated[Path, typer.Option("--output", "-o", help="The page: .html.")] = Path("report.html"),
+    names: Annotated[str | None, typer.Option("--names", help="Of a table: column with the names of rows.")] = None,
+    columns: Annotated[
+        str | None, typer.Option("--columns", help="Of a table: columns to use, as a,b,c. [default: all]")
+    ] = None,
+    format: cmd.FormatOption = None,
+    skip_bad: cmd.SkipBad = False,
+    read: cmd.ReadOptions = None,
+    classes: Annotated[
+        str | None,
+        typer.Option(
+            "--classes",
+            metavar="folder|FILE.csv|COLUMN",
+            help="Known classes to compare with, as for cluster; of a table, the column that holds them.",
+        ),
+    ] = None,
+    quiet: cmd.Quiet = False,
+) -> None:
+    """Write one page on a saved model: groups, map, typical trees, parameters, and more.
+
+    Trees may be those of the training or others; a hierarchy needs the table it was fitted to. Chains are not saved
+    with a model, so what they say is only in a page written at the fit: arbora cluster --report, hierarchy --report.
+
+    \b
+    Examples:
+      arbora report model.arbora corpus/ --output report.html
+      arbora report classifier.arbora test/ --classes folder -o test.html
+      arbora report hierarchy.arbora table.csv --classes species
+    """
+    from ..report import write_report
+    from . import files, reading
+
+    with Teller(quiet).listening() as teller:
+        fitted = cmd._load(model)
+        if hasattr(fitted, "level_labels_"):
+            files.check_output("--output", output, (".html",), [*paths, model])
+            table = _table(paths, names, classes, columns)
+            write_report(
+                fitted,
+                table.X,
+                output,
+                target=table.target,
+                names=table.names,
+                columns=table.columns,
+                command=cmd._command_line(),
+            )
+        else:
+            if names is not None or columns is not None:
+                raise usage("--names" if names is not None else "--columns", "trees have none; leave this out")
+            inputs = reading.find_like_training(fitted, paths, format, read, teller)
+            files.check_output("--output", output, (".html",), [*inputs.files, model])
+            forest = reading.read_trees(inputs, skip_bad, classes, quiet)
+            with teller.working("summing up"):
+                write_report(fitted, forest, output, command=cmd._command_line())
+        teller.say(f"wrote {output}")
+
+
+def _table(paths: list[Path], names: str | None, classes: str | None, columns: str | None) -> Any:
+    from ..io.tables import read_table
+
+    if len(paths) != 1:
+        raise usage("DATA", f"{len(paths)} files; wanted the one table that the hierarchy was fitted to")
+    chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
+    return read_table(paths[0], names=names, target=classes, columns=chosen)

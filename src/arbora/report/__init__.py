@@ -1,0 +1,39 @@
+"""One self-contained HTML page about a fitted model and its data: `write_report(model, data, "report.html")`.
+
+`gather` turns a model into plain values, `render` puts them into a page with one script and one style.
+"""
+
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from .gather import Context, gather
+from .page import render
+
+__all__ = ["Context", "gather", "render", "write_report"]
+
+
+def write_report(
+    model: Any,
+    data: Any,
+    path: str | os.PathLike[str],
+    *,
+    target: Sequence[Any] | None = None,
+    names: Sequence[str] | None = None,
+    columns: Sequence[str] | None = None,
+    told: Sequence[str] = (),
+    warned: Sequence[str] = (),
+    command: str | None = None,
+) -> None:
+    """Write a page about a fitted model and trees or rows: those it was fitted to, or others.
+
+    `target` are known classes to compare with (of a forest, its own if left out), `names` and `columns` what rows and
+    columns are called, `told` and `warned` sentences to begin with, `command` what was typed.
+    """
+    from ..io.container import written_whole
+
+    context = Context(os.fspath(path), target, names, columns, tuple(told), tuple(warned), command)
+    page = render(gather(model, data, context))
+    with written_whole(Path(path)) as temporary:
+        Path(temporary).write_text(page, encoding="utf-8", errors="backslashreplace")

@@ -1,0 +1,35 @@
+// Put the sections onto the page, and a way to each of them into the bar.
+
+document.getElementById("tiles").append(el("ul", { class: "tiles" }, D.tiles.map(([value, what]) => el("li", null, el("b", null, value), el("span", null, what)))));
+const panels = document.getElementById("panels");
+for (const make of [hierarchyPanel, scoresPanel, () => (D.map ? drawMap() : null), archetypesPanel, mergesPanel, novelPanel, sizesPanel, agreementPanel, groupsPanel, borderPanel, listPanel, historyPanel, posteriorPanel, parametersPanel]) {
+  const made = make();
+  if (made) panels.append(made);
+}
+
+const nav = document.getElementById("nav");
+const sections = [...panels.children, document.getElementById("manifest")];
+const links = sections.map((s) => el("a", { href: `#${s.id}` }, s.dataset.title || "How it was made"));
+nav.append(...links);
+const near = new IntersectionObserver((entries) => {
+  for (const entry of entries) {
+    if (!entry.isIntersecting) continue;
+    links.forEach((a, i) => (sections[i] === entry.target ? a.setAttribute("aria-current", "true") : a.removeAttribute("aria-current")));
+  }
+}, { rootMargin: "-20% 0px -70% 0px" });
+sections.forEach((s) => near.observe(s));
+
+const dark = window.matchMedia("(prefers-color-scheme: dark)");
+const theme = document.getElementById("theme");
+const root = document.documentElement;
+const isDark = () => (root.dataset.theme ? root.dataset.theme === "dark" : dark.matches);
+function themed() {
+  theme.textContent = isDark() ? "Light" : "Dark";
+  theme.setAttribute("aria-label", `Switch to ${isDark() ? "light" : "dark"} colours`);
+  redraws.forEach((draw) => draw());
+}
+theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; themed(); });
+dark.addEventListener("change", themed);
+window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = d.closest("#manifest") !== null; }));
+themed();
+document.body.dataset.ready = "true";

@@ -1,0 +1,182 @@
+// All trees on a plane: a canvas that zooms, moves and tells; the list of all trees says the same in words.
+
+function drawMap() {
+  const { x, y, frame } = D.map;
+  const items = D.items;
+  const count = x.length;
+  const levels = items.levels || [items.group];
+  const modes = [];
+  levels.forEach((groups, l) => modes.push({ name: levels.length > 1 ? `level ${l + 1}` : D.noun, value: (i) => groups[i], label: (g) => (l ? `group ${g}` : titled(g)), n: new Set(groups).size }));
+  if (items.known) modes.push({ name: "known class", value: (i) => items.known[i], label: (g) => D.classes[g], n: D.classes.length });
+  let mode = modes[0];
+  let view = null;
+  let picked = null;
+  let spots = [];
+  const canvas = el("canvas", { class: "plane", tabindex: "0", role: "img", "aria-label": `Map of ${plural(count, D.item)}; plus and minus zoom, arrows move. All of them are in the list below.` });
+  const home = () => {
+    const room = frame.map(([a, b]) => Math.max(b - a, 20) * 0.06);
+    view = { x0: frame[0][0] - room[0], x1: Math.max(frame[0][1], frame[0][0] + 20) + room[0], y0: frame[1][0] - room[1], y1: Math.max(frame[1][1], frame[1][0] + 20) + room[1] };
+  };
+
+  function gather() { // items of one place and one value are one mark
+    const found = new Map();
+    for (let i = 0; i < count; i++) {
+      const key = `${x[i]},${y[i]},${mode.value(i)}`;
+      const spot = found.get(key);
+      if (spot) spot.items.push(i);
+      else found.set(key, { x: x[i], y: y[i], g: mode.value(i), items: [i] });
+    }
+    spots = [...found.values()].sort((a, b) => b.items.length - a.items.length); // small ones on top
+  }
+  const radius = (spot) => 3.4 + 1.1 * Math.log2(spot.items.length);
+  const X = (v) => ((v - view.x0) / (view.x1 - view.x0)) * canvas.clientWidth;
+  const Y = (v) => (1 - (v - view.y0) / (view.y1 - view.y0)) * canvas.clientHeight;
+  const dimmed = (spot) => state.focus !== null && !spot.items.some((i) => items.group[i] === state.focus);
+
+  function paint() {
+    const scale = window.devicePixelRatio || 1;
+    const [w, h] = [canvas.clientWidth, canvas.clientHeight];
+    if (!w || !h) return;
+    canvas.width = Math.round(w * scale);
+    canvas.height = Math.round(h * scale);
+    const context = canvas.getContext("2d");
+    context.scale(scale, scale);
+    const colours = Array.from({ length: 8 }, (_, c) => colour(`--c${c}`));
+    const [edge, ink, soft] = ["--card", "--ink", "--soft"].map(colour);
+    const paths = SHAPES.map((d) => new Path2D(d));
+    for (const faint of [true, false]) for (const spot of spots) {
+      if (dimmed(spot) !== faint) continue;
+      const [cx, cy] = [X(spot.x), Y(spot.y)];
+      if (cx < -30 || cy < -30 || cx > w + 30 || cy > h + 30) continue;
+      const grow = radius(spot) / 5;
+      context.save();
+      context.translate(cx, cy);
+      context.scale(grow, grow);
+      context.globalAlpha = faint ? 0.13 : 0.78;
+      context.fillStyle = colours[spot.g % 8];
+      context.fill(paths[spot.g % SHAPES.length]);
+      context.globalAlpha = faint ? 0.1 : 1;
+      context.lineWidth = 0.8 / grow;
+      context.strokeStyle = edge;
+      context.stroke(paths[spot.g % SHAPES.length]);
+      context.restore();
+    }
+    if (picked !== null) {
+      context.strokeStyle = ink;
+      context.lineWidth = 2.5;
+      context.beginPath();
+      context.arc(X(x[picked]), Y(y[picked]), 12, 0, 7);
+      context.stroke();
+    }
+    context.fillStyle = soft;
+    context.font = "11px system-ui, sans-serif";
+    context.fillText(D.map.axes[0], 10, h - 8);
+    context.save();
+    context.translate(16, h - 26);
+    context.rotate(-Math.PI / 2);
+    context.fillText(D.map.axes[1], 0, 0);
+    context.restore();
+  }
+  function zoom(factor, px = canvas.clientWidth / 2, py = canvas.clientHeight / 2) {
+    const cx = view.x0 + (px / canvas.clientWidth) * (view.x1 - view.x0);
+    const cy = view.y1 - (py / canvas.clientHeight) * (view.y1 - view.y0);
+    const span = (view.x1 - view.x0) * factor;
+    if (span < 4 || span > 20000) return;
+    for (const [a, b, c] of [["x0", "x1", cx], ["y0", "y1", cy]]) {
+      view[a] = c + (view[a] - c) * factor;
+      view[b] = c + (view[b] - c) * factor;
+    }
+    canvas.dataset.span = span.toFixed(1);
+    paint();
+  }
+  function move(dx, dy) {
+    const [kx, ky] = [(view.x1 - view.x0) / canvas.clientWidth, (view.y1 - view.y0) / canvas.clientHeight];
+    view.x0 -= dx * kx; view.x1 -= dx * kx; view.y0 += dy * ky; view.y1 += dy * ky;
+    paint();
+  }
+  function under(px, py) {
+    let best = null;
+    let least = 14;
+    for (const spot of spots) {
+      const away = Math.hypot(X(spot.x) - px, Y(spot.y) - py) - radius(spot) * 0.6;
+      if (away < least && !dimmed(spot)) [least, best] = [away, spot];
+    }
+    return best;
+  }
+  const told = (i) => [D.items.name[i], titled(items.group[i]) + (items.p ? `, ${percent(items.p[i])}` : ""), items.known ? `known: ${D.classes[items.known[i]]}` : ""].filter(Boolean).join("\n");
+
+  const details = el("div", { class: "card", "aria-live": "polite" }, el("p", { class: "soft" }, `Choose a mark to see which ${D.item} it is.`));
+  function pick(i, others) {
+    picked = i;
+    const more = (others || []).filter((j) => j !== i);
+    details.replaceChildren(el("h3", null, itemLink(i)), el("p", null, mark(items.group[i]), ` ${titled(items.group[i])}`, items.p ? `, probability ${percent(items.p[i])}` : ""),
+      items.known ? el("p", { class: "soft" }, `known class: ${D.classes[items.known[i]]}`) : "",
+      more.length ? el("details", null, el("summary", null, `${plural(more.length, `more ${D.item}`)} here`), el("ul", { class: "members", tabindex: "0", "aria-label": "Others in this place" }, more.slice(0, 100).map((j) => el("li", null, itemLink(j))), more.length > 100 ? el("li", null, "\u2026") : null)) : "");
+    paint();
+  }
+  on("pick", (i) => {
+    if (X(x[i]) < 0 || X(x[i]) > canvas.clientWidth || Y(y[i]) < 0 || Y(y[i]) > canvas.clientHeight) home();
+    pick(i);
+    canvas.scrollIntoView({ block: "center" });
+    canvas.focus({ preventScroll: true });
+  });
+
+  let drag = null;
+  fill(canvas, {
+    pointerdown: (e) => { drag = { x: e.offsetX, y: e.offsetY, moved: 0, touch: e.pointerType === "touch" }; },
+    pointermove: (e) => {
+      if (drag && e.buttons && !drag.touch) {
+        drag.moved += Math.abs(e.offsetX - drag.x) + Math.abs(e.offsetY - drag.y);
+        move(e.offsetX - drag.x, e.offsetY - drag.y);
+        [drag.x, drag.y] = [e.offsetX, e.offsetY];
+        return;
+      }
+      const spot = under(e.offsetX, e.offsetY);
+      tip(e, spot ? told(spot.items[0]) + (spot.items.length > 1 ? `\nand ${spot.items.length - 1} more here` : "") : "");
+    },
+    pointerup: (e) => {
+      const spot = drag && drag.moved < 5 ? under(e.offsetX, e.offsetY) : null;
+      drag = null;
+      if (spot) pick(spot.items[0], spot.items);
+    },
+    pointerleave: () => { drag = null; tip(null, ""); },
+    keydown: (e) => {
+      const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[e.key];
+      if (step) move(...step);
+      else if (e.key === "+" || e.key === "=") zoom(0.8);
+      else if (e.key === "-") zoom(1.25);
+      else if (e.key === "0") { home(); paint(); }
+      else return;
+      e.preventDefault();
+    },
+  }, []);
+  // The wheel scrolls the page unless Ctrl is held, as on other maps.
+  canvas.addEventListener("wheel", (e) => {
+    if (!e.ctrlKey && !e.metaKey) return;
+    e.preventDefault();
+    zoom(e.deltaY > 0 ? 1.15 : 0.87, e.offsetX, e.offsetY);
+  }, { passive: false });
+
+  const list = el("ul", { class: "legend" });
+  function legend() {
+    const size = new Map();
+    for (let i = 0; i < count; i++) size.set(mode.value(i), (size.get(mode.value(i)) || 0) + 1);
+    const clusters = mode === modes[0];
+    list.replaceChildren(...[...size.keys()].sort((a, b) => a - b).map((g) => {
+      const row = [mark(g), el("span", { class: "what" }, mode.label(g)), el("span", { class: "n" }, size.get(g).toLocaleString("en"))];
+      return el("li", null, el("button", { type: "button", class: groupClass(g), disabled: !clusters, "aria-pressed": clusters ? String(state.focus === g) : null, "data-group": g, click: () => setFocus(g) }, row));
+    }));
+  }
+  on("focus", () => { legend(); paint(); });
+  const choice = el("select", { "aria-label": "Colour by", change: (e) => { mode = modes[e.target.value]; gather(); legend(); paint(); } }, modes.map((m, i) => el("option", { value: i }, m.name)));
+  home();
+  gather();
+  legend();
+  responsive(canvas, paint);
+  const zoomButton = (text, label, act) => el("button", { type: "button", "aria-label": label, title: label, click: act }, text);
+  return panel("map", "Map", D.map.about, el("div", { class: "mapgrid" },
+    el("figure", { class: "card" }, el("div", { class: "tools" }, modes.length > 1 ? el("label", null, "Colour by", choice) : null,
+      zoomButton("+", "Zoom in", () => zoom(0.7)), zoomButton("\u2212", "Zoom out", () => zoom(1.4)), zoomButton("Reset", "Reset to the whole map", () => { home(); paint(); })), canvas,
+    el("figcaption", null, "Drag to move, Ctrl and wheel to zoom; larger marks are several in one place.")),
+    el("div", { class: "stack" }, el("div", { class: "card" }, el("h3", null, modes.length > 1 ? "Legend" : `${D.noun}s`[0].toUpperCase() + `${D.noun}s`.slice(1)), list), details)));
+}

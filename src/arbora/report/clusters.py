@@ -1,0 +1,370 @@
+"""The page of a clustering of trees: groups, map, silhouettes, known classes, border, history, parameters."""
+
+from collections.abc import Sequence
+from dataclasses import asdict
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+
+from ..forest import UNSEEN, Forest, _natural
+from ..metrics import silhouette_samples, slot_label_counts
+from ..models.base import fingerprint, read_or_convert
+from ..projection import principal_plane
+from ..summary import Agreement, Summary, counted, summarise, tree_names
+from . import columns as col
+from .drawn import MAX_DRAWN_NODES, MAX_TREE_NODES, Words, drawn_tree
+from .gather import Context
+
+MAX_GROUPS = 60  # told one by one
+MAX_SILHOUETTES = 3_000  # trees; the time grows with the square of their number
+MAX_CURVE = 60  # bars of one cluster
+MAX_BORDER = 40
+MAX_CLASSES = 60
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class Grouped(NamedTuple):
+    """Trees and the groups they are in."""
+
+    forest: Forest
+    label: Ints  # number of the group of each tree
+    proba: Floats | None  # [tree, group number]; a last column more is a group never seen
+    called: dict[int, str]  # what a group is called, where its number is not its name
+    noun: str  # what a group is
+    training: bool  # these trees are those of the fit
+
+    def name(self, number: int) -> str:
+        return self.called.get(number, str(number))
+
+
+def as_forest_with(data: Any, context: Context) -> Forest:
+    """The trees, with the classes that the caller knows."""
+    forest = read_or_convert(data)
+    if context.target is None:
+        return forest
+    given = [str(name) for name in context.target]
+    return Forest(*forest.arrays, forest.vocabulary, np.array(given), forest.name)
+
+
+def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:
+    """The page of a model that groups trees."""
+    forest = as_forest_with(data, context)
+    digest = fingerprint(forest)
+    training = digest == model.provenance_.get("data_sha256") and len(model.labels_) == forest.n_trees
+    label = np.asarray(model.labels_ if training else model.predict(forest), np.int64)
+    proba = np.asarray(model.predict_proba(forest)) if hasattr(model, "predict_proba") else None
+    called = {-1: "new"}
+    if proba is not None and getattr(model, "n_components_", -1) == proba.shape[1] - 1:
+        called[proba.shape[1] - 1] = "new"  # the last column is a group never seen
+    grouped = Grouped(forest, label, proba, called, "cluster", training)
+    page = gather_groups(model, grouped, context)
+    page["title"] = f"{counted(forest.n_trees, 'tree')} in {counted(len(page['groups']), 'cluster')}"
+    page["kind"] = type(model).__name__
+    page["data_facts"] = data_facts(forest, digest)
+    page["history"] = history(model)
+    page["parameters"] = parameters(getattr(model, "mixture_", model))
+    if hasattr(model, "trace_"):
+        from .posterior import gather_draws
+
+        page["posterior"] = gather_draws(model, grouped)
+    elif hasattr(model, "n_components_posterior"):
+        page["notes"].append("A model file holds one draw and no chains: the posterior is only in a report that is "
+                             "written when the model is fitted.")  # fmt: skip
+    if hasattr(model, "unions_"):
+        from .unions import gather_unions
+
+        page |= gather_unions(model)
+        if page["merges"] is None and len(model.merges_):
+            page["notes"].append(f"{len(model.merges_):,} merges are too many to draw.")
+    return page
+
+
+def data_facts(forest: Forest, digest: str) -> dict[str, Any]:
+    return {"n_trees": forest.n_trees, "n_nodes": forest.n_nodes, "n_labels": forest.n_labels, "data_sha256": digest}
+
+
+def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, Any]:
+    """What holds for groups of trees of any kind, clusters or classes."""
+    forest = grouped.forest
+    summary = summarise(forest, grouped.label, n_traits=6)
+    numbers = [cluster.cluster for cluster in summary.clusters]
+    rank = np.searchsorted(numbers, grouped.label)
+    shown = col.spread(forest.n_trees, col.MAX_ITEMS)
+    names = tree_names(forest)
+    notes: list[str] = []
+    silhouette, curves = _silhouette(model, grouped, rank, len(numbers))
+    items = col.named([names[t] for t in shown], context.path)
+    items |= {"group": rank[shown].tolist(), "size": forest.sizes[shown].tolist()}
+    if len(shown) < forest.n_trees:
+        notes.append(f"{len(shown):,} of {forest.n_trees:,} trees, evenly spread, are on the map and in the list.")
+    if silhouette is not None:
+        items["silhouette"] = col.rounded(silhouette[shown], 2)
+    classes: list[str] = []
+    if forest.target is not None:
+        known = [str(name) for name in forest.target.tolist()]
+        classes = sorted(set(known), key=_natural)
+        number = {name: c for c, name in enumerate(classes)}
+        items["known"] = [number[known[t]] for t in shown]
+    page: dict[str, Any] = {
+        "noun": grouped.noun,
+        "item": "tree",
+        "notes": notes,
+        "tiles": _tiles(summary, silhouette, grouped.noun),
+        "groups": _groups(summary, grouped, silhouette, rank, context.path),
+        "items": items,
+        "classes": [col.shortened(name) for name in classes],
+        "map": _map(model, grouped, shown),
+        "silhouette": curves,
+        "confusion": confusion(summary.agreement, grouped),
+        "border": _border(grouped, names, summary.folder),
+        "lines": [],
+        "warned": _unseen(model, forest),
+    }
+    words = Words()
+    _draw_typical(page["groups"], forest, words)
+    page["words"] = [col.shortened(word) for word in words.listed]
+    if grouped.proba is not None:
+        items["p"] = col.rounded(_own_probability(grouped)[shown])
+    if len(page["groups"]) < len(numbers):
+        notes.append(f"{len(page['groups'])} of {len(numbers)} {grouped.noun}s, the largest, are told one by one.")
+    page["n_groups"] = len(numbers)
+    page["group_names"] = [grouped.name(n) for n in numbers]
+    return page
+
+
+def _own_probability(grouped: Grouped) -> Floats:
+    """Probability of its own group of each tree; group -1 is the last column."""
+    assert grouped.proba is not None  # noqa: S101 (for mypy; callers look first)
+    return grouped.proba[np.arange(len(grouped.label)), grouped.label]
+
+
+def _unseen(model: Any, forest: Forest) -> list[str]:
+    if getattr(model, "labels", True) is False or tuple(forest.vocabulary) == tuple(model.vocabulary_):
+        return []
+    n = int((forest.with_vocabulary(model.vocabulary_).label == UNSEEN).sum())
+    if not n:
+        return []
+    nodes = f"{counted(n, 'node')}, {n / max(forest.n_nodes, 1):.0%} of all,"
+    return [f"{nodes} have labels never seen in training; these labels are summed out."]
+
+
+def _tiles(summary: Summary, silhouette: Floats | None, noun: str) -> list[list[Any]]:
+    tiles: list[list[Any]] = [
+        [f"{summary.n_trees:,}", "trees"],
+        [f"{summary.n_nodes:,}", "nodes"],
+        [f"{summary.n_labels:,}", "labels"],
+        [f"{len(summary.clusters):,}", "classes given" if noun == "class" else f"{noun}s"],
+    ]
+    if silhouette is not None:
+        tiles.append([f"{np.nanmean(silhouette):.2f}", "mean silhouette"])
+    if summary.agreement is not None:
+        tiles.append([f"{summary.agreement.ari:.2f}", "adjusted Rand index"])
+    return tiles
+
+
+def _groups(
+    summary: Summary, grouped: Grouped, silhouette: Floats | None, rank: Ints, report: str
+) -> list[dict[str, Any]]:
+    """Each group, the largest ones if they are very many; typical trees by number, to be drawn."""
+    many = sorted(range(len(summary.clusters)), key=lambda c: (-summary.clusters[c].size, c))[:MAX_GROUPS]
+    found = []
+    for c in sorted(many):
+        cluster = summary.clusters[c]
+        traits = {
+            kind: [{**asdict(trait), "what": col.shortened(trait.what), "lift": col.figure(trait.lift)}
+                   for trait in getattr(cluster, kind)]
+            for kind in ("labels", "pairs", "slots")
+        }  # fmt: skip
+        found.append(
+            {
+                "index": c,
+                "name": col.shortened(grouped.name(cluster.cluster)),
+                "size": cluster.size,
+                "share": col.figure(cluster.share),
+                "main": col.shortened(cluster.main_class) if cluster.main_class and grouped.noun != "class" else None,
+                "silhouette": None if silhouette is None else _mean(silhouette[rank == c]),
+                **traits,
+                "shapes": [[s.what, col.figure(s.mean), None if s.elsewhere is None else col.figure(s.elsewhere)]
+                           for s in cluster.shapes],
+                "typical": [{"tree": t, **_one_name(name, summary.folder, report)}
+                            for t, name in zip(cluster.typical_trees, cluster.typical, strict=True)],
+            }
+        )  # fmt: skip
+    return found
+
+
+def _one_name(name: str, folder: str, report: str) -> dict[str, Any]:
+    short = name.removeprefix(folder)
+    return {"name": col.shortened(short), "base": col.link_base([name], folder, report)
+            if col.shortened(short) == short else None}  # fmt: skip
+
+
+def _mean(values: Floats) -> float | int | None:
+    known = values[~np.isnan(values)]
+    return col.figure(float(known.mean()), 2) if len(known) else None
+
+
+def _draw_typical(groups: list[dict[str, Any]], forest: Forest, words: Words) -> None:
+    """Put the typical trees in as drawings, so many nodes each that all fit onto the page."""
+    n = sum(len(group["typical"]) for group in groups)
+    most = min(MAX_TREE_NODES, max(20, MAX_DRAWN_NODES // max(n, 1)))
+    for group in groups:
+        for typical in group["typical"]:
+            typical["drawing"] = drawn_tree(forest, typical.pop("tree"), words, most)
+
+
+# ---- map ------------------------------------------------------------------------------------------------------------
+
+
+def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
+    """Trees on the plane of their codes."""
+    codes, what = encoded(model, grouped)
+    place, explained = principal_plane(codes)
+    page = col.on_grid(place[shown])
+    page["axes"] = [f"principal component {c + 1}, {explained[c]:.0%} of the variance" for c in range(2)]
+    page["about"] = (
+        f"Each mark is a tree, or several in one place: the first two principal components of {what}, rows brought to "
+        f"one length. They hold {explained.sum():.0%} of the variance: groups that overlap here need not overlap in "
+        f"the model."
+    )
+    return page
+
+
+def encoded(model: Any, grouped: Grouped) -> tuple[Any, str]:
+    """Trees as rows of numbers, and what these are."""
+    if grouped.training and hasattr(model, "medoid_"):
+        distance = _own_distance(model, np.arange(grouped.forest.n_trees), model.medoid_)
+        return distance, "the distances to the medoids"
+    if hasattr(model, "merge_gains"):
+        return model.merge_gains(grouped.forest), "what each cluster would gain by taking the tree, in nats"
+    encoder = getattr(model, "encoder_", model)
+    if not hasattr(encoder, "transform"):
+        return slot_label_counts(grouped.forest), "counts of labels by place"
+    if "sparse_output" not in encoder.get_params():
+        return encoder.transform(grouped.forest), "the codes of the model"
+    before = encoder.sparse_output
+    try:
+        codes = encoder.set_params(sparse_output=True).transform(grouped.forest)
+    finally:
+        encoder.set_params(sparse_output=before)
+    return sparse.csr_array(codes), "the codes of the model"
+
+
+def _own_distance(model: Any, rows: Ints, others: Ints) -> Floats:
+    """Distances among trees of the fit by the measure of a model that clusters distances."""
+    if hasattr(model, "distance_"):
+        return np.asarray(model.distance_[np.ix_(rows, others)])
+    vector = model.vector_[model.tree_id_].astype(np.float64)
+    one, two = vector[rows], vector[others]
+    return one.sum(axis=1)[:, None] + two.sum(axis=1)[None] - 2.0 * one @ two.T
+
+
+# ---- silhouettes ----------------------------------------------------------------------------------------------------
+
+
+def _silhouette(model: Any, grouped: Grouped, rank: Ints, n_groups: int) -> tuple[Floats | None, dict[str, Any] | None]:
+    """Silhouette of each tree (nan where not computed), and bars by group."""
+    if n_groups < 2 or n_groups >= grouped.forest.n_trees or getattr(model, "labels", True) is False:
+        return None, None
+    own = grouped.training and (hasattr(model, "distance_") or hasattr(model, "vector_"))
+    chosen = col.spread(grouped.forest.n_trees, MAX_SILHOUETTES)
+    label = rank[chosen]
+    if not 2 <= len(np.unique(label)) < len(chosen):
+        return None, None
+    if own:
+        from sklearn.metrics import silhouette_samples as by_distance
+
+        score = by_distance(_own_distance(model, chosen, chosen), label, metric="precomputed")
+    else:
+        score = silhouette_samples(slot_label_counts(grouped.forest.take(chosen)), label)
+    values = np.full(grouped.forest.n_trees, np.nan)
+    values[chosen] = score
+    what = "the distances of the model" if own else "Ruzicka's distance of counts of labels by place"
+    some = f" of {len(chosen):,} trees, evenly spread," if len(chosen) < len(values) else ""
+    about = (
+        f"How much nearer{some} a tree is to its own {grouped.noun} than to the next, by {what}: 1 is at home, 0 on "
+        f"the border, below 0 nearer to others. The model does not look at this measure."
+    )
+    bars = [_bars(score[label == c]) for c in range(n_groups)]
+    size = np.bincount(rank, minlength=n_groups).tolist()
+    return values, {"mean": col.figure(float(score.mean()), 2), "bars": bars, "sizes": size, "about": about}
+
+
+def _bars(score: Floats) -> list[Any]:
+    """Sorted, best first; of many, those at even distances."""
+    return col.rounded(np.sort(score)[::-1][col.spread(len(score), MAX_CURVE)] if len(score) else score, 2)
+
+
+# ---- known classes and the border -----------------------------------------------------------------------------------
+
+
+def confusion(agreement: Agreement | None, grouped: Grouped) -> dict[str, Any] | None:
+    """Trees by known class and group; the largest of each, if there are very many."""
+    if agreement is None:
+        return None
+    table = np.array(agreement.table)
+    rows = np.sort(np.argsort(-table.sum(axis=1), kind="stable")[:MAX_CLASSES])
+    places = np.sort(np.argsort(-table.sum(axis=0), kind="stable")[:MAX_CLASSES])
+    hidden = table.size - len(rows) * len(places)
+    note = f" Only the {len(rows)} largest classes and {len(places)} largest groups are shown." if hidden else ""
+    return {
+        "rows": [col.shortened(agreement.classes[r]) for r in rows],
+        "columns": [col.shortened(grouped.name(agreement.clusters[c])) for c in places],
+        "table": table[np.ix_(rows, places)].tolist(),
+        "about": f"Adjusted Rand index {agreement.ari:.3f}, normalised mutual information {agreement.nmi:.3f}."
+        f"{note} Shade: share of the class.",
+    }  # fmt: skip
+
+
+def _border(grouped: Grouped, names: Sequence[str], folder: str) -> dict[str, Any] | None:
+    """Trees whose two best groups are closest, the closest first."""
+    proba = grouped.proba
+    if proba is None or proba.shape[1] < 2:
+        return None
+    order = np.argsort(-proba, axis=1, kind="stable")[:, :2]
+    best, second = np.take_along_axis(proba, order, axis=1).T
+    n_near = int((best < 0.99).sum())
+    listed = np.argsort(best - second, kind="stable")[: min(MAX_BORDER, n_near)]
+    return {
+        "n": n_near,
+        "rows": [
+            [col.shortened(names[t].removeprefix(folder)), grouped.name(int(order[t, 0])), col.figure(float(best[t])),
+             grouped.name(int(order[t, 1])), col.figure(float(second[t]))]
+            for t in listed
+        ],
+    }  # fmt: skip
+
+
+# ---- fit ------------------------------------------------------------------------------------------------------------
+
+
+def history(model: Any) -> dict[str, Any] | None:
+    """The objective after each iteration, for models that climb."""
+    values = getattr(model, "history_", None)
+    if values is None or len(values) < 2 or hasattr(model, "trace_"):
+        return None
+    if hasattr(model, "unions_"):
+        return {"what": "description length, nats", "x": "merge", "about": "Shorter is better; the last point is after "
+                "moving trees and re-aligning.", **col.thinned(values)}  # fmt: skip
+    sampled = hasattr(model, "n_components_posterior")
+    done = "" if getattr(model, "converged_", True) else " It had not converged."
+    return {
+        "what": "log joint, nats" if sampled else "objective, nats",
+        "x": "sweep" if sampled else "iteration of EM",
+        "about": ("The log joint of one chain." if sampled else "Log-likelihood plus log prior; EM never goes down.")
+        + done,
+        **col.thinned(values),
+    }  # fmt: skip
+
+
+def parameters(mixture: Any) -> dict[str, Any] | None:
+    """Probabilities of each component of a mixture of hidden trees, by hidden state."""
+    if not hasattr(mixture, "emission_prob_") or not hasattr(mixture, "_by_component"):
+        return None
+    from .parameters import gather_parameters
+
+    return gather_parameters(mixture)

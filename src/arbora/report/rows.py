@@ -1,0 +1,216 @@
+"""The page of rows sorted into a hierarchy: the tree, its levels, paths and their probabilities, chains."""
+
+import hashlib
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .. import diagnostics
+from ..errors import ArboraError
+from ..projection import plane
+from ..summary import agree, counted
+from . import columns as col
+from .clusters import Grouped, confusion
+from .gather import Context
+from .posterior import chain_facts, group_count, together, traces
+
+MAX_NODES = 1_500
+MAX_TRAITS = 6
+MIN_TRAIT = 0.5  # standard deviations
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
+    """The page of a model over rows; they must be those it was fitted to, which is what its tree holds."""
+    rows = np.asarray(data, np.float64)
+    levels = np.asarray(model.level_labels_)
+    if rows.ndim != 2 or len(rows) != levels.shape[1]:
+        raise ArboraError(
+            f"a report on a hierarchy needs the {levels.shape[1]} rows it was fitted to; found shape {rows.shape}"
+        )
+    names = [str(name) for name in (model.names_ if context.names is None else context.names)]
+    tree = model.hierarchy_
+    order = np.lexsort(tuple(tree.nodes_at(level) for level in range(tree.n_levels, -1, -1)))
+    target = None if context.target is None else [str(name) for name in context.target]
+    digest = hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()
+    path_prob = path_probability(model, rows)
+    shown = col.spread(len(rows), col.MAX_ITEMS)
+    items: dict[str, Any] = {"name": [col.shortened(names[n]) for n in shown], "folder": "", "base": None}
+    items |= {"group": levels[0][shown].tolist(), "levels": levels[:, shown].tolist()}
+    classes: list[str] = []
+    if target is not None:
+        classes, known = (part.tolist() for part in np.unique(target, return_inverse=True))
+        items["known"] = [known[n] for n in shown]
+    if path_prob is not None:
+        items["path"] = col.rounded(path_prob[:, shown], 2)
+        items["p"] = items["path"][0]
+    page: dict[str, Any] = {
+        "kind": type(model).__name__,
+        "title": f"{counted(len(rows), 'row')} in a hierarchy of {counted(len(levels), 'level')}",
+        "noun": "group",
+        "item": "row",
+        "notes": [],
+        "lines": [],
+        "warned": [],
+        "tiles": _tiles(rows, levels, target),
+        "groups": _groups(rows, levels[0], _columns(model, context, rows), target),
+        "group_names": [str(g) for g in range(int(levels[0].max()) + 1)],
+        "items": items,
+        "classes": [col.shortened(name) for name in classes],
+        "map": _map(rows, shown),
+        "hierarchy": _tree(tree, levels, order, names),
+        "agreement": _agreement(levels, target),
+        "path_about": PATH_ABOUT["draws" if hasattr(model, "trace_") else "model"],
+        "data_facts": {"n_rows": rows.shape[0], "n_columns": rows.shape[1], "data_sha256": digest},
+    }
+    page["n_groups"] = len(page["group_names"])
+    if page["hierarchy"] is None:
+        page["notes"].append(f"The tree has {tree.n_nodes:,} nodes, more than the {MAX_NODES:,} that can be drawn.")
+    if len(shown) < len(rows):
+        page["notes"].append(f"{len(shown):,} of {len(rows):,} rows, evenly spread, are on the map and in the list.")
+    if hasattr(model, "trace_"):
+        page["posterior"] = _posterior(model, levels, names, order)
+    else:
+        page["notes"].append("A model file holds no chains: traces, R-hat and co-occurrence are only in a report that "
+                             "is written when the model is fitted.")  # fmt: skip
+    return page
+
+
+PATH_ABOUT = {
+    "draws": "Path: level by level, the share of draws in which the row is in its group (groups of a draw are matched "
+    "to those of the tree by overlap).",
+    "model": "Path: level by level, the probability of the row's group given the tree, as for a new row.",
+}
+
+
+def _columns(model: Any, context: Context, rows: Floats) -> list[str]:
+    given = context.columns or model.columns_ or [f"column {c + 1}" for c in range(rows.shape[1])]
+    return [col.shortened(str(name)) for name in given]
+
+
+def _tiles(rows: Floats, levels: Ints, target: list[str] | None) -> list[list[Any]]:
+    tiles: list[list[Any]] = [[f"{len(rows):,}", "rows"], [f"{rows.shape[1]:,}", "columns"]]
+    for level, labels in enumerate(levels, 1):
+        tiles.append([f"{int(labels.max()) + 1:,}", f"groups on level {level}" if len(levels) > 1 else "groups"])
+    if target is not None:
+        best = max(agree(target, labels).ari for labels in levels)
+        tiles.append([f"{best:.2f}", "adjusted Rand index" + (", best level" if len(levels) > 1 else "")])
+    return tiles
+
+
+def _groups(rows: Floats, label: Ints, columns: list[str], target: list[str] | None) -> list[dict[str, Any]]:
+    """Groups of the first level and the columns in which they differ most from the rest, in standard deviations."""
+    scale = rows.std(axis=0)
+    found = []
+    for g in range(int(label.max()) + 1):
+        mine = label == g
+        traits: list[list[Any]] = []
+        if (~mine).any():
+            inside, outside = rows[mine].mean(axis=0), rows[~mine].mean(axis=0)
+            gap = (inside - outside) / np.where(scale > 0, scale, 1.0)
+            most = [c for c in np.argsort(-np.abs(gap), kind="stable")[:MAX_TRAITS] if abs(gap[c]) >= MIN_TRAIT]
+            traits = [[columns[c], *(col.figure(float(x[c])) for x in (inside, outside, gap))] for c in most]
+        size = int(mine.sum())
+        known = None if target is None else [name for name, here in zip(target, mine, strict=True) if here]
+        found.append(
+            {
+                "index": g,
+                "name": str(g),
+                "size": size,
+                "share": col.figure(size / len(rows)),
+                "main": None if known is None else col.shortened(max(sorted(set(known)), key=known.count)),
+                "silhouette": None,
+                "columns": traits,
+                "typical": [],
+            }
+        )
+    return found
+
+
+def _map(rows: Floats, shown: Ints) -> dict[str, Any]:
+    place, axes = plane(rows)
+    page = col.on_grid(place[shown])
+    page["axes"] = axes
+    about = "the two columns themselves" if rows.shape[1] == 2 else "two principal components of the scaled columns"
+    page["about"] = f"Each mark is a row: {about}. Groups that overlap here need not overlap in the model."
+    return page
+
+
+def _tree(tree: Any, levels: Ints, order: Ints, names: list[str]) -> dict[str, Any] | None:
+    """Nodes with the stretch of the sorted rows that each holds."""
+    if tree.n_nodes > MAX_NODES:
+        return None
+    place = np.empty(tree.n_data, np.int64)
+    place[order] = np.arange(tree.n_data)
+    first, last = np.full(tree.n_nodes, tree.n_data), np.full(tree.n_nodes, -1)
+    np.minimum.at(first, tree.leaf, place)
+    np.maximum.at(last, tree.leaf, place)
+    for z in range(tree.n_nodes - 1, 0, -1):
+        p = tree.parent[z]
+        first[p], last[p] = min(first[p], first[z]), max(last[p], last[z])
+    member = order[first]  # some datum of each node tells what the node is called on its level
+    number = [0, *(int(levels[tree.level[z] - 1, member[z]]) for z in range(1, tree.n_nodes))]
+    listed = order if tree.n_data <= col.MAX_ITEMS else order[:0]
+    return {
+        "parent": tree.parent.tolist(),
+        "level": tree.level.tolist(),
+        "first": first.tolist(),
+        "size": tree.size.tolist(),
+        "number": number,
+        "group": levels[0, member].tolist(),
+        "names": [col.shortened(names[n]) for n in listed],
+        "order": listed.tolist(),
+    }
+
+
+def _agreement(levels: Ints, target: list[str] | None) -> list[dict[str, Any]]:
+    """Known classes by group, level by level."""
+    if target is None:
+        return []
+    found = []
+    for level, labels in enumerate(levels, 1):
+        table = confusion(agree(target, labels), Grouped(None, labels, None, {}, "group", True))  # type: ignore[arg-type]
+        found.append({"level": level, **(table or {})})
+    return found
+
+
+# ---- draws ----------------------------------------------------------------------------------------------------------
+
+
+def path_probability(model: Any, rows: Floats) -> Floats | None:
+    """[level, datum]: how sure it is that the row is in its group, from the draws, or from the model alone."""
+    levels = np.asarray(model.level_labels_)
+    if hasattr(model, "trace_"):
+        found = np.empty(levels.shape)
+        for level, labels in enumerate(levels):
+            draws = model.draws(level)
+            aligned = diagnostics.align_labels(draws.reshape(-1, draws.shape[-1]), labels)
+            found[level] = (aligned == labels).mean(axis=0)
+        return found
+    if hasattr(model, "predictor_"):
+        from ..models.bhmc_estimates import Predictor
+
+        predictor = Predictor(**model.predictor_)
+        leaf = predictor.leaf_probability(model._give(rows), model._setting(len(model.names_)))
+        of_leaf = predictor.levels_of(np.arange(len(predictor.leaf)))  # [level, leaf]
+        return np.array([(leaf * (of_leaf[l][None] == labels[:, None])).sum(axis=1) for l, labels in enumerate(levels)])
+    return None
+
+
+def _posterior(model: Any, levels: Ints, names: list[str], order: Ints) -> dict[str, Any]:
+    trace = model.trace_
+    found = []
+    for level, labels in enumerate(levels):
+        draws = model.draws(level)
+        found.append(
+            {
+                "name": f"level {level + 1}" if len(levels) > 1 else "",
+                "count": group_count(model.n_groups_posterior(level)),
+                "chains": chain_facts(lambda level=level: model.chain_report(level), trace),
+                "together": together(draws.reshape(-1, draws.shape[-1]), labels, names, order),
+            }
+        )
+    return {"traces": traces(trace), "burn_in": int(trace.schedule.burn_in), "levels": found}

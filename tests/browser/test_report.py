@@ -1,0 +1,280 @@
+"""Reports in a real browser: they load, filter, fold, zoom, change colours, fit a phone, and no document harms them.
+
+Screenshots are left in tests/browser/screenshots for a person to look at.
+"""
+
+import os
+import shutil
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+
+import arbora as ab
+from arbora.datasets import make_documents
+from arbora.report import write_report
+
+pytestmark = pytest.mark.compiled
+
+SCREENSHOTS = Path(__file__).parent / "screenshots"
+EVIL = "</script><img src=x onerror=alert(1)>"
+PAGES = {  # and some of the panels of each
+    "clusters": {"map", "sizes", "agreement", "groups", "border", "list", "fit", "parameters"},
+    "chains": {"map", "posterior", "parameters"},
+    "hierarchy": {"hierarchy", "map", "agreement", "posterior", "list"},
+    "unions": {"archetypes", "merges", "map", "groups", "fit"},
+    "classes": {"scores", "map", "groups", "novel", "list"},
+}
+Open = Callable[..., Any]
+
+
+def find_browser() -> str | None:
+    """The browser of $ARBORA_BROWSER, or a chromium or chrome on the path."""
+    names = ("chromium", "chromium-browser", "google-chrome")
+    return os.environ.get("ARBORA_BROWSER") or next(filter(None, map(shutil.which, names)), None)
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Any]:
+    api = pytest.importorskip("playwright.sync_api", reason="playwright drives the browser; it is not installed")
+    path = find_browser()
+    if path is None:
+        pytest.skip("no chromium or chrome on the path, and ARBORA_BROWSER names none")
+    with api.sync_playwright() as playwright:
+        found = playwright.chromium.launch(executable_path=path, args=["--no-sandbox"])
+        yield found
+        found.close()
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A page of each kind; the documents of the first have harmful names, labels and classes."""
+    where = tmp_path_factory.mktemp("pages")
+    trees = make_documents(8, random_state=0)
+    words = [EVIL if word == "title" else word for word in trees.vocabulary]
+    names = [f"<script>alert({t})</script>.xml" for t in range(trees.n_trees)]
+    kinds = [f"{kind}{EVIL}" for kind in trees.target]
+    evil = ab.Forest(*trees.arrays, tuple(words), np.array(kinds), np.array(names))
+    ab.HiddenTreeMixture(5, 2, max_iter=15, tol=0, random_state=0).fit(evil).report(evil, where / "clusters.html")
+    chains = ab.InfiniteHiddenTreeMixture(2, n_iter=16, n_start=4, n_chains=2, update="em", random_state=0).fit(trees)
+    chains.report(trees, where / "chains.html")
+    rows = np.random.default_rng(0).normal(size=(30, 3)) + 4.0 * (np.arange(30) % 3)[:, None]
+    tree = ab.BHMC(2, branching=3, n_iter=24, n_chains=2, random_state=0, n_projected=None).fit(rows)
+    tree.report(rows, where / "hierarchy.html", target=[f"class {n % 3}" for n in range(30)])
+    few = trees[::4]
+    ab.TreeUnionMixture(3, search="greedy").fit(few).report(few, where / "unions.html")
+    classifier = ab.TreeClassifier(ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0), "logistic", random_state=0)
+    write_report(classifier.fit(trees), trees, where / "classes.html", warned=["Beware."])
+    (where / "my docs").mkdir()
+    for n in range(6):
+        (where / "my docs" / f"a#{n}%.xml").write_text(f"<a>{'<b/>' * (n % 3)}</a>")
+    files = ab.read_xml(where / "my docs")
+    ab.HiddenTreeMixture(2, 2, max_iter=3, tol=0, random_state=0).fit(files).report(files, where / "files.html")
+    return where
+
+
+@pytest.fixture
+def visit(browser: Any, folder: Path) -> Iterator[Open]:
+    """Open a page; whatever it logs, asks for or throws must be nothing."""
+    contexts, trouble = [], []
+
+    def go(name: str, width: int = 1280, height: int = 900, dark: bool = False) -> Any:
+        scheme = "dark" if dark else "light"
+        context = browser.new_context(viewport={"width": width, "height": height}, color_scheme=scheme)
+        contexts.append(context)
+        page = context.new_page()
+        url = (folder / f"{name}.html").as_uri()
+        page.on("console", lambda message: trouble.append(f"{name}: {message.text}"))
+        page.on("pageerror", lambda error: trouble.append(f"{name}: {error}"))
+        page.on("dialog", lambda dialog: (trouble.append(f"{name}: a dialog"), dialog.dismiss()))
+        page.on("request", lambda request: request.url == url or trouble.append(f"{name}: asks for {request.url}"))
+        page.goto(url)
+        page.wait_for_selector("body[data-ready=true]", timeout=20_000)
+        return page
+
+    yield go
+    for context in contexts:
+        context.close()
+    assert trouble == []
+
+
+# Whatever can be focused or is a picture, and says nothing to those who cannot see it.
+NAMELESS = """() => [...document.querySelectorAll(
+    'a, button, input, select, canvas, svg:not([aria-hidden]), [tabindex], [role=button], [role=img]')]
+  .filter(e => !e.closest('[aria-hidden=true]') && e.id !== 'main')
+  .filter(e => !(e.getAttribute('aria-label') || e.textContent.trim() || (e.labels && e.labels.length)))
+  .map(e => e.outerHTML.slice(0, 120))"""
+
+# Ratio of luminances of text and what is behind it, the least of all, as WCAG has it.
+CONTRAST = """() => {
+  const rgba = t => { const f = t.match(/[\\d.]+/g).map(Number);
+    const k = t.startsWith('color(') ? 255 : 1; return [f[0] * k, f[1] * k, f[2] * k, f.length > 3 ? f[3] : 1]; };
+  const light = c => { const [r, g, b] = c.slice(0, 3).map(x => x / 255)
+    .map(x => x <= 0.04045 ? x / 12.92 : ((x + 0.055) / 1.055) ** 2.4); return 0.2126 * r + 0.7152 * g + 0.0722 * b; };
+  const behind = e => { for (let p = e; p; p = p.parentElement) {
+    const c = rgba(getComputedStyle(p).backgroundColor); if (c[3] === 1) return c; } return [255, 255, 255, 1]; };
+  let worst = [99, ''];
+  for (const e of document.querySelectorAll('main *, header *, footer *')) {
+    const own = [...e.childNodes].some(n => n.nodeType === 3 && n.textContent.trim());
+    if (!own || e.disabled || e.closest('.hide, [hidden], details:not([open]) > :not(summary), option')) continue;
+    const style = getComputedStyle(e);
+    const [a, b] = [light(rgba(e.closest('svg') ? style.fill : style.color)), light(behind(e))];
+    const ratio = (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05);
+    if (e.closest('.ice') && !e.classList.contains('tick')) continue;  // on its own bar
+    if (ratio < worst[0]) worst = [ratio, e.outerHTML.slice(0, 150)];
+  }
+  return worst; }"""
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_pages_load_stand_out_fit_a_phone_and_have_names_for_everything(visit: Open, name: str) -> None:
+    SCREENSHOTS.mkdir(exist_ok=True)
+    for kind, width in (("light", 1280), ("dark", 1280), ("phone", 390)):
+        page = visit(name, width, dark=kind == "dark")
+        ratio, where = page.evaluate(CONTRAST)
+        assert ratio >= 4.5, where
+        assert page.evaluate("document.documentElement.scrollWidth") <= width
+        page.screenshot(path=SCREENSHOTS / f"{name}-{kind}.png", full_page=True)
+    assert page.evaluate(NAMELESS) == []
+    assert page.locator("main h1").count() == 1
+    sections = page.eval_on_selector_all("main section", "found => found.map(s => s.id)")
+    assert set(sections) >= PAGES[name]
+    assert page.locator("header nav a").count() == len(sections) - 1
+
+
+def test_documents_cannot_harm(visit: Open) -> None:
+    page = visit("clusters")
+    assert page.locator("img").count() == 0
+    assert page.locator("script").count() == 2
+    assert "<script>alert(0)</script>.xml" in page.locator("#list tbody").inner_text()
+    assert EVIL[:12] in page.locator("#groups").inner_text()
+    assert EVIL in page.locator("#agreement").inner_text()
+
+
+def test_the_policy_stops_other_scripts(browser: Any, folder: Path) -> None:
+    page = browser.new_page()
+    page.goto((folder / "clusters.html").as_uri())
+    page.evaluate("""() => { const s = document.createElement('script'); s.textContent = 'window.harmed = true';
+        document.body.append(s); document.body.insertAdjacentHTML('beforeend', '<b onclick="window.harmed=1">x</b>');
+        document.body.lastElementChild.click(); }""")
+    assert page.evaluate("window.harmed") is None
+    page.close()
+
+
+def test_finding_by_name_group_and_class(visit: Open) -> None:
+    page = visit("clusters")
+    rows, status = page.locator("#list tbody tr"), page.locator("#list [role=status]")
+    assert rows.count() == 20
+    assert status.inner_text() == "40 trees of 40, page 1 of 2"
+    page.get_by_label("Find a tree by name").fill("ALERT(7)")
+    assert rows.count() == 1
+    assert status.inner_text() == "1 tree of 40"
+    page.get_by_label("Find a tree by name").fill("")
+    page.locator("#list select").first.select_option("0")
+    shown = rows.count()
+    assert 0 < shown < 20
+    page.locator("#list").get_by_role("button", name="nodes").click()
+    sizes = [int(text) for text in page.locator("#list tbody td:nth-child(6)").all_inner_texts()]
+    assert len(sizes) == shown
+    assert sizes == sorted(sizes)
+    page.locator("#list").get_by_role("button", name="nodes").click()
+    assert page.locator("#list th[aria-sort=descending]").count() == 1
+
+
+def test_a_group_in_focus(visit: Open) -> None:
+    page = visit("clusters")
+    assert page.locator("#groups article:visible").count() == 5
+    page.locator("#map .legend button").nth(2).click()
+    assert page.locator("#groups article:visible").count() == 1
+    assert page.locator("#groups article:visible h3").inner_text() == "Cluster 2"
+    page.get_by_role("button", name="Show all clusters").click()
+    assert page.locator("#groups article:visible").count() == 5
+
+
+def test_a_tree_folds_by_mouse_and_keyboard(visit: Open) -> None:
+    page = visit("clusters")
+    tree = page.locator("#groups svg.tree").first
+    before = tree.locator("circle").count()
+    root = tree.locator("[data-node='0']")
+    root.locator("circle").click()
+    assert tree.locator("circle").count() == 1
+    assert tree.locator("[data-node='0']").get_attribute("aria-expanded") == "false"
+    page.keyboard.press("Enter")  # the node is in focus still
+    assert tree.locator("circle").count() == before
+    page.locator("#groups article").first.get_by_role("button", name="Typical tree 2").click()
+    assert page.locator("#groups article").first.locator("button[aria-pressed=true]").inner_text() == "2"
+
+
+def test_the_map_zooms_and_tells(visit: Open) -> None:
+    page = visit("clusters")
+    canvas = page.locator("#map canvas")
+    page.get_by_role("button", name="Zoom in").click()
+    first = float(canvas.get_attribute("data-span"))
+    canvas.focus()
+    page.keyboard.press("+")
+    assert float(canvas.get_attribute("data-span")) == pytest.approx(0.8 * first, rel=1e-2)
+    page.locator("#list tbody button").nth(3).click()
+    assert "alert(3)" in page.locator("#map [aria-live] h3").inner_text()
+
+
+def test_a_dot_leads_to_its_document(visit: Open, folder: Path) -> None:
+    page = visit("files")
+    page.locator("#list tbody button").nth(2).click()
+    link = page.locator("#map [aria-live] h3 a")
+    assert link.inner_text() == "a#2%.xml"
+    assert link.evaluate("a => a.href") == (folder / "my docs" / "a#2%.xml").as_uri()
+    x, y = page.locator("#map canvas").evaluate(OTHER_MARK)
+    page.locator("#map canvas").click(position={"x": x, "y": y})
+    assert link.inner_text() != "a#2%.xml"
+    assert link.evaluate("a => a.href").startswith((folder / "my docs").as_uri())
+
+
+# A place on the map where something is drawn, far from the ring around what was chosen and from the words at the axes.
+OTHER_MARK = """canvas => {
+  const scale = devicePixelRatio, wide = canvas.width;
+  const data = canvas.getContext('2d').getImageData(0, 0, wide, canvas.height).data;
+  const found = [];
+  for (let y = 20; y < canvas.height - 40 * scale; y++) for (let x = Math.round(50 * scale); x < wide - 5; x++)
+    if (data[4 * (y * wide + x) + 3] > 150) found.push([x / scale, y / scale]);
+  const ring = found.filter(([x, y]) => { const i = 4 * (Math.round(y * scale) * wide + Math.round(x * scale));
+    return Math.max(data[i], data[i + 1], data[i + 2]) < 50; });
+  const [cx, cy] = ring.length ? ring[Math.floor(ring.length / 2)] : [-999, -999];
+  return found.find(([x, y]) => Math.hypot(x - cx, y - cy) > 60); }"""
+
+
+def test_the_icicle_zooms_and_comes_back(visit: Open) -> None:
+    page = visit("hierarchy")
+    box = page.locator("#hierarchy [data-at]")
+    bars = box.locator("g[role=button]").count()
+    page.locator("#hierarchy g[data-node='1'] rect").click()
+    assert box.get_attribute("data-at") == "1"
+    assert 0 < box.locator("g[role=button]").count() < bars
+    listed = page.locator("#hierarchy .members li").count()
+    assert 0 < listed < 30
+    page.keyboard.press("Escape")
+    assert box.get_attribute("data-at") == "0"
+    assert page.locator("#hierarchy .members li").count() == 30
+
+
+def test_colours_follow_the_system_and_the_button(visit: Open) -> None:
+    def ground(page: Any) -> int:
+        return page.evaluate("getComputedStyle(document.body).backgroundColor.match(/\\d+/g).map(Number)[1]")
+
+    bright, dark = visit("unions"), visit("unions", dark=True)
+    assert ground(bright) > 200
+    assert ground(dark) < 60
+    bright.get_by_role("button", name="Switch to dark colours").click()
+    assert ground(bright) == ground(dark)
+    bright.get_by_role("button", name="Switch to light colours").click()
+    assert ground(bright) > 200
+
+
+def test_on_paper_only_what_can_be_read(visit: Open) -> None:
+    page = visit("classes", dark=True)
+    assert page.locator(".warn").first.inner_text() == "Beware."
+    page.emulate_media(media="print", color_scheme="light")
+    assert not page.locator("header.top").is_visible()
+    assert page.locator("main h1").is_visible()
+    assert page.locator("#scores table").first.is_visible()
