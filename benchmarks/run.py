@@ -38,6 +38,7 @@ def versions():
 
 def measure(script, quick):
     """The section of the page on one script, and whether all of its bounds held."""
+    quick = quick and "--quick" in script.read_text(encoding="utf-8")
     command = [sys.executable, str(script), *(["--quick"] if quick else [])]
     done = subprocess.run(command, capture_output=True, text=True, env={**os.environ, "COLUMNS": "120"})
     print(done.stdout + done.stderr, flush=True)

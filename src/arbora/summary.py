@@ -124,10 +124,12 @@ def summarise(
     n_traits: int = 5,
     n_typical: int = 3,
     n_uncertain: int = 10,
+    new_group: bool = False,
 ) -> Summary:
     """Describe the clusters that `labels` makes of the trees; clusters without trees are left out.
 
-    `probabilities`, a row a tree and a column a cluster, name the least certain trees.  Traits are ranked by the
+    `probabilities`, a row a tree and a column a cluster, name the least certain trees; with `new_group` the last column
+    is a group never seen, called -1.  Traits are ranked by the
     log-likelihood ratio of their counts inside and outside; typical trees are nearest, by Ruzicka's distance, to the
     mean representative matrix of their cluster.
 
@@ -159,7 +161,7 @@ def summarise(
         )
         for c, number in enumerate(grouping.number)
     )
-    uncertain, n_all = _uncertain(forest, probabilities, n_uncertain)
+    uncertain, n_all = _uncertain(forest, probabilities, n_uncertain, new_group)
     folder = common_folder(names)
     return Summary(forest.n_trees, forest.n_nodes, forest.n_labels, clusters, agreement, uncertain, n_all, folder)
 
@@ -354,7 +356,9 @@ def _typical(forest: Forest, grouping: _Grouping, n_best: int) -> list[tuple[int
     return best
 
 
-def _uncertain(forest: Forest, probabilities: ArrayLike | None, n_listed: int) -> tuple[tuple[Uncertain, ...], int]:
+def _uncertain(
+    forest: Forest, probabilities: ArrayLike | None, n_listed: int, new_group: bool
+) -> tuple[tuple[Uncertain, ...], int]:
     """Trees whose best two clusters are closest, and the number of trees that are not sure."""
     if probabilities is None:
         return (), 0
@@ -368,6 +372,8 @@ def _uncertain(forest: Forest, probabilities: ArrayLike | None, n_listed: int) -
     unsure = np.flatnonzero(best < SURE)
     listed = unsure[np.argsort((best - second)[unsure], kind="stable")][:n_listed]
     names = tree_names(forest)
+    if new_group:
+        order[order == proba.shape[1] - 1] = -1
     rows = (
         Uncertain(int(t), names[t], int(order[t, 0]), float(best[t]), int(order[t, 1]), float(second[t]))
         for t in listed

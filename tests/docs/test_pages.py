@@ -29,9 +29,8 @@ def folder(tmp_path, monkeypatch):
     """The user's folder: documents to learn from and new ones, and a table."""
     write_documents(make_documents(6, random_state=0), tmp_path / "corpus")
     write_documents(make_documents(3, random_state=1), tmp_path / "new")
-    (tmp_path / "table.csv").write_text(
-        "\n".join(["name,x,y", *(f"r{n},{x:.3f},{y:.3f}" for n, (x, y) in enumerate(rows()))]) + "\n"
-    )
+    lines = [f"r{n},{'ab'[n % 2]},{x:.3f},{y:.3f}" for n, (x, y) in enumerate(rows())]
+    (tmp_path / "table.csv").write_text("\n".join(["name,species,x,y", *lines]) + "\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ARBORA_DATA", str(tmp_path))  # examples need no data but these
     return tmp_path
@@ -90,6 +89,8 @@ def test_no_example_is_left_out():
     """Fences without a language hold output or diagrams; python by another name would escape the test above."""
     for page in PAGES:
         languages = re.findall(r"^```(\S+)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        bare = re.findall(r"^```\n(arbora .*)", page.read_text(encoding="utf-8"), re.MULTILINE)
+        assert not bare, (page, bare)
         assert set(languages) <= {"python", "pycon", "sh", "text", "{include}", "{toctree}", "{eval-rst}"}, page
 
 

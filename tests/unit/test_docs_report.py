@@ -1,27 +1,12 @@
-"""The examples of the page on reports run as they stand, and it names every picture and every limit."""
+"""The page on reports names every picture and every limit."""
 
 import re
-import runpy
 from pathlib import Path
-
-import pytest
 
 from arbora import plot
 from arbora.report import clusters, columns, drawn, parameters, posterior, rows
-from tests.pages import page_data
 
 PAGE = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
-
-
-@pytest.mark.compiled
-def test_examples_run_in_order(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    pytest.importorskip("matplotlib")
-    blocks = re.findall(r"^```python\n(.*?)^```", PAGE, re.MULTILINE | re.DOTALL)
-    assert len(blocks) == 2
-    monkeypatch.chdir(tmp_path)
-    Path("examples.py").write_text("\n".join(blocks), encoding="utf-8")
-    model = runpy.run_path("examples.py")["model"]
-    assert page_data(Path("report.html").read_text(encoding="utf-8"))["n_groups"] == model.n_components
 
 
 def test_the_page_names_every_picture() -> None:

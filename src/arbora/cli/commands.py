@@ -478,6 +478,9 @@ def cluster(
         raise typer.Exit(INTERRUPTED)
 
 
+FOR_TREES = "is for trees; leave it out for a model of rows"
+
+
 def _refuse(options: dict[str, Any], why: str) -> None:
     """End with a word on the first of these options that was given."""
     for option, value in options.items():
@@ -523,7 +526,7 @@ def predict(
         loaded = _load(model)
         if hasattr(loaded, "level_labels_"):
             of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
-            _refuse(of_trees, "is for trees; leave it out for a model of rows")
+            _refuse({**of_trees, "--scheduler": scheduler}, FOR_TREES)
             predict_rows(loaded, model, paths, classes, output, as_json, teller)
             return
         fitted = _check_clusters(loaded, model, jobs)

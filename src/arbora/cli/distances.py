@@ -56,7 +56,9 @@ def distances(
         except KeyboardInterrupt:
             raise fail(f"interrupted; {part} has what is done, and the same command goes on", INTERRUPTED) from None
         files.write_matrix(output, "distance", matrix, tree_names(forest))
+        n = forest.n_trees
+        mean = float(matrix.sum()) / max(1, n * (n - 1))  # of pairs; a tree is not one with itself
         if not as_json:
-            teller.say(f"{output}: {counted(forest.n_trees, 'tree')}, mean distance {matrix.mean():.1f}")
+            teller.say(f"{output}: {counted(forest.n_trees, 'tree')}, mean distance {mean:.1f}")
     if as_json:
-        print_json({"output": str(output), "n_trees": forest.n_trees, "mean_distance": float(matrix.mean())})
+        print_json({"output": str(output), "n_trees": forest.n_trees, "mean_distance": mean})

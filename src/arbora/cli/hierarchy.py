@@ -1,5 +1,6 @@
 """``arbora hierarchy``: sort the rows of a table into groups of groups."""
 
+from collections import Counter
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -177,10 +178,21 @@ def predict_rows(
     if output is not None:
         files.write_table(output, columns)
         teller.say(f"wrote {output}")
+        _show_counts({key: columns[key] for key in columns if key.startswith("level_")}, as_json)
     elif as_json:
         print_json(files.records(columns))
     else:
         typer.echo(files.csv_text(columns), nl=False)
+
+
+def _show_counts(levels: dict[str, list[int]], as_json: bool) -> None:
+    """How many rows went to each group of each level."""
+    sizes = {level: dict(sorted(Counter(groups).items())) for level, groups in levels.items()}
+    if as_json:
+        print_json({"sizes": sizes})
+        return
+    for level, size in sizes.items():
+        typer.echo(f"{level}: {', '.join(f'group {group}: {n}' for group, n in size.items())}")
 
 
 def _estimator(

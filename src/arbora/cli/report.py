@@ -55,7 +55,8 @@ def report(
         fitted = cmd._load(model)
         if hasattr(fitted, "level_labels_"):
             files.check_output("--output", output, (".html",), [*paths, model])
-            table = _table(paths, names, classes, columns)
+            cmd._refuse({"--format": format, "--skip-bad": skip_bad or None, "--read": read}, cmd.FOR_TREES)
+            table = _table(fitted, paths, names, classes, columns)
             write_report(
                 fitted,
                 table.X,
@@ -76,10 +77,15 @@ def report(
         teller.say(f"wrote {output}")
 
 
-def _table(paths: list[Path], names: str | None, classes: str | None, columns: str | None) -> Any:
+def _table(fitted: Any, paths: list[Path], names: str | None, classes: str | None, columns: str | None) -> Any:
+    """The table, read as it was for the fit unless something else is asked for."""
     from ..io.tables import read_table
 
     if len(paths) != 1:
         raise usage("DATA", f"{len(paths)} files; wanted the one table that the hierarchy was fitted to")
-    chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-    return read_table(paths[0], names=names, target=classes, columns=chosen)
+    how = dict(fitted.provenance_.get("table", {}))
+    if names is not None:
+        how["names"] = names
+    if columns is not None:
+        how["columns"] = [name.strip() for name in columns.split(",") if name.strip()]
+    return read_table(paths[0], target=classes, **how)

@@ -46,7 +46,9 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         columns = files.assignments(model, forest, model.labels_)
         chosen = _for_summary(forest, teller)
         some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
-        summary = summarise(some, labels, model.predict_proba(some))
+        proba = model.predict_proba(some)
+        new_group = getattr(model, "n_components_", -1) == proba.shape[1] - 1
+        summary = summarise(some, labels, proba, new_group=new_group)
         told = [fitted.how, *fitted.told], fitted.warned
         facts = _facts(model, fitted, forest)
         if outputs.table is not None:

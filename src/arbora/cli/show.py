@@ -73,12 +73,16 @@ def _show_uncertain(summary: Summary, console: Any) -> None:
     for u in summary.uncertain:
         table.add_row(
             printable(summary.short(u.name)),
-            str(u.cluster),
+            _called(u.cluster),
             f"{u.probability:.3f}",
-            str(u.other),
+            _called(u.other),
             f"{u.other_probability:.3f}",
         )
     console.print(table)
+
+
+def _called(cluster: int) -> str:
+    return "new" if cluster < 0 else str(cluster)
 
 
 def show_assignments(facts: Mapping[str, Any]) -> None:

@@ -42,12 +42,11 @@ class Grouped(NamedTuple):
 
 
 def as_forest_with(data: Any, context: Context) -> Forest:
-    """The trees, with the classes that the caller knows."""
+    """The trees, with the classes and names that the caller knows."""
     forest = read_or_convert(data)
-    if context.target is None:
-        return forest
-    given = [str(name) for name in context.target]
-    return Forest(*forest.arrays, forest.vocabulary, np.array(given), forest.name)
+    if context.target is not None:
+        forest = forest.with_target([str(name) for name in context.target])
+    return forest if context.names is None else forest.with_name([str(name) for name in context.names])
 
 
 def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:

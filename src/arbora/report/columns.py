@@ -114,4 +114,4 @@ def link_base(names: Sequence[str], folder: str, report: str) -> str | None:
     typed = [part for part in os.path.normpath(folder or ".").replace(os.sep, "/").split("/") if part not in ("", ".")]
     if down and down != typed[-len(down) :]:
         return None
-    return "./" + quote(way.replace(os.sep, "/")) + "/"
+    return "./" + quote(os.fsencode(way.replace(os.sep, "/"))) + "/"  # names need not be text

@@ -23,19 +23,37 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+def _digest(rows: Floats) -> str:
+    return hashlib.sha256(rows.tobytes()).hexdigest()
+
+
+def _check(model: Any, data: Any, context: Context) -> Floats:
+    """The rows, if they are those of the fit, with as many names, classes and columns as there should be."""
+    rows = np.ascontiguousarray(data, np.float64)
+    wanted = (model.provenance_["n_rows"], model.provenance_["n_columns"])
+    if rows.shape != wanted or _digest(rows) != model.provenance_["data_sha256"]:
+        raise ArboraError(
+            f"a report on a hierarchy needs the {wanted[0]} rows of {wanted[1]} columns it was fitted to; found other "
+            f"rows, of shape {rows.shape}; fit the model to these, or give it its own"
+        )
+    for what, given, n in (
+        ("names", context.names, len(rows)),
+        ("target", context.target, len(rows)),
+        ("columns", context.columns, rows.shape[1]),
+    ):
+        if given is not None and len(given) != n:
+            raise ArboraError(f"{what} has {len(given)} entries; wanted {n}, for rows of shape {rows.shape}")
+    return rows
+
+
 def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
     """The page of a model over rows; they must be those it was fitted to, which is what its tree holds."""
-    rows = np.asarray(data, np.float64)
     levels = np.asarray(model.level_labels_)
-    if rows.ndim != 2 or len(rows) != levels.shape[1]:
-        raise ArboraError(
-            f"a report on a hierarchy needs the {levels.shape[1]} rows it was fitted to; found shape {rows.shape}"
-        )
+    rows = _check(model, data, context)
     names = [str(name) for name in (model.names_ if context.names is None else context.names)]
     tree = model.hierarchy_
     order = np.lexsort(tuple(tree.nodes_at(level) for level in range(tree.n_levels, -1, -1)))
     target = None if context.target is None else [str(name) for name in context.target]
-    digest = hashlib.sha256(np.ascontiguousarray(rows).tobytes()).hexdigest()
     path_prob = path_probability(model, rows)
     shown = col.spread(len(rows), col.MAX_ITEMS)
     items: dict[str, Any] = {"name": [col.shortened(names[n]) for n in shown], "folder": "", "base": None}
@@ -64,7 +82,7 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
         "hierarchy": _tree(tree, levels, order, names),
         "agreement": _agreement(levels, target),
         "path_about": PATH_ABOUT["draws" if hasattr(model, "trace_") else "model"],
-        "data_facts": {"n_rows": rows.shape[0], "n_columns": rows.shape[1], "data_sha256": digest},
+        "data_facts": {"n_rows": rows.shape[0], "n_columns": rows.shape[1], "data_sha256": _digest(rows)},
     }
     page["n_groups"] = len(page["group_names"])
     if page["hierarchy"] is None:
