@@ -1,7 +1,7 @@
 """A store larger than one would read: what writing and fitting it cost in CPU time and resident memory.
 
-``python benchmarks/bench_store.py write STORE N`` draws N random trees of 25 nodes on average and writes them;
-``python benchmarks/bench_store.py fit STORE [--workers W] [--iterations I] [--memory MB]`` fits a mixture of eight
+``python benchmarks/large_store.py write STORE N`` draws N random trees of 25 nodes on average and writes them;
+``python benchmarks/large_store.py fit STORE [--workers W] [--iterations I] [--memory MB]`` fits a mixture of eight
 components, here or on W worker processes.  Each prints one line of JSON.
 """
 
