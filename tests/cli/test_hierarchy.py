@@ -69,6 +69,19 @@ def test_a_page_at_the_fit_and_one_of_the_saved_model(table, tmp_path):
     assert second["hierarchy"] == first["hierarchy"]
     assert "wanted the one table" in run("report", saved, table, table, "-o", page, code=2).stderr
     assert "needs the 20 rows" in run("report", saved, _short(table, tmp_path), "-o", page, code=1).stderr
+    other = tmp_path / "other.csv"
+    other.write_text(table.read_text().replace("r3,", "r3,1"))
+    assert "found other rows" in run("report", saved, other, "-o", page, code=1).stderr
+    assert "is for trees" in run("report", saved, table, "--skip-bad", code=2).stderr
+    told = json.loads(run("predict", saved, table, "--output", tmp_path / "new.csv", "--json").stdout)
+    assert sum(told["sizes"]["level_1"].values()) == 20
+
+
+def test_a_page_reads_the_table_as_the_fit_did(table, tmp_path):
+    page, saved = tmp_path / "r.html", tmp_path / "m.arbora"
+    run("hierarchy", table, "--model", "dpgmm", "--columns", "x", "--names", "id", *FAST, "--save", saved)
+    run("report", saved, table, "-o", page)
+    assert page_data(page.read_text())["items"]["name"][:2] == ["r0", "r1"]
 
 
 def _short(table, tmp_path):

@@ -107,6 +107,29 @@ def test_chains_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     assert few["note"].startswith("10 of 40")
 
 
+def test_rows_that_are_not_those_of_the_fit_are_refused() -> None:
+    model = ab.DPGaussianMixture(n_iter=4, n_chains=1, random_state=0).fit(rows())
+    for wrong in (rows()[:, :1], rows()[:-1], rows()[::-1], np.full_like(rows(), np.nan)):
+        with pytest.raises(ArboraError, match="found other rows, of shape"):
+            gather(model, wrong)
+    with pytest.raises(ArboraError, match="names has 2 entries; wanted 30"):
+        gather(model, rows(), Context(names=["a", "b"]))
+
+
+def test_names_given_are_those_on_the_page(tmp_path: Path) -> None:
+    model = ab.HiddenTreeMixture(2, 2, max_iter=2, tol=0, random_state=0).fit(TREES)
+    page = gather(model, TREES, Context(names=[f"zz{t}" for t in range(len(TREES))]))
+    assert page["items"]["name"][:2] == ["zz0", "zz1"]
+
+
+def test_a_folder_whose_name_is_not_text_can_be_linked(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    folder = os.fsdecode(b"d\xff")
+    os.mkdir(folder)
+    Path(folder, "a.xml").write_text("<a/>")
+    assert columns.link_base([f"{folder}/a.xml"], f"{folder}/", "r.html") == "./d%FF/"
+
+
 def test_a_hierarchy_is_told_level_by_level(tmp_path: Path) -> None:
     model = ab.BHMC(2, branching=3, n_iter=24, n_chains=2, random_state=0, n_projected=None).fit(rows())
     target = [str(n % 3) for n in range(30)]

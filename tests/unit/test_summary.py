@@ -112,6 +112,8 @@ def test_uncertain_trees_come_by_margin() -> None:
     assert found.n_uncertain == 3
     assert (found.uncertain[1].cluster, found.uncertain[1].other) == (1, 0)
     assert found.uncertain[1].other_probability == 0.2
+    (new,) = summarise(["a"], [0], [[0.2, 0.8]], new_group=True).uncertain
+    assert (new.cluster, new.other) == (-1, 0)
 
 
 def test_one_cluster_has_nothing_to_stand_out_against() -> None:
