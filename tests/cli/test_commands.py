@@ -14,7 +14,7 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import arbora
-from arbora.cli import app, commands, reading
+from arbora.cli import app, options, reading
 from arbora.datasets import make_documents
 from arbora.io import FORMATS, read, write_jsonl
 from arbora.io.choose import signature_of
@@ -140,7 +140,7 @@ def test_length_bins_are_numbers(tmp_path: Path) -> None:
 
 def test_formats_tells_every_option_of_every_reader() -> None:
     facts = json.loads(run("formats", "--json"))
-    assert list(facts) == list(FORMATS) == [format.value for format in commands.Format]
+    assert list(facts) == list(FORMATS) == [format.value for format in options.Format]
     text = run("formats")
     for format, (reader, suffixes) in FORMATS.items():
         taken = set(inspect.signature(signature_of(reader)).parameters) - {"source", "path"}
@@ -159,7 +159,7 @@ def test_the_manual_has_the_table_of_formats() -> None:
 
 
 def test_help_has_the_defaults_of_the_model() -> None:
-    ours = commands.defaults()
+    ours = options.defaults()
     theirs = arbora.HiddenTreeMixture().get_params()
     assert {key: theirs[key] for key in ours} == ours
     assert len(ours) > 15

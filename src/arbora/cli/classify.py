@@ -7,7 +7,8 @@ from typing import Annotated, Any
 
 import typer
 
-from . import commands as cmd
+from . import options as opt
+from .commands import app
 from .tell import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
 
 N_FOLDS = 3  # to estimate the error by, where classes are large enough
@@ -33,10 +34,10 @@ Components = Annotated[
 ]
 
 
-@cmd.app.command("train-classifier")
+@app.command("train-classifier")
 @command
 def train_classifier(
-    paths: cmd.Paths,
+    paths: opt.Paths,
     readout: Annotated[
         Readout,
         typer.Option(
@@ -48,7 +49,7 @@ def train_classifier(
     components: Components = None,
     states: Annotated[int, typer.Option("--states", min=1, help="Hidden states of each component.")] = 4,
     encoding: Annotated[
-        cmd.Encoding | None,
+        opt.Encoding | None,
         typer.Option("--encoding", help="How the mixture encodes trees. [default: score]", show_default=False),
     ] = None,
     hidden: Annotated[
@@ -86,19 +87,19 @@ def train_classifier(
         ),
     ] = 0.01,
     max_iter: Annotated[int, typer.Option("--max-iter", min=1, help="Most iterations of EM.")] = 200,
-    seed: cmd.Seed = 0,
-    jobs: cmd.Jobs = None,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
     save: Annotated[Path | None, typer.Option("--save", help="The fitted classifier: .arbora.")] = None,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Class given to each tree when held out: .csv, .json or .parquet."),
     ] = None,
-    format: cmd.FormatOption = None,
-    skip_bad: cmd.SkipBad = False,
-    read: cmd.ReadOptions = None,
-    classes: cmd.Classes = None,
-    quiet: cmd.Quiet = False,
-    as_json: cmd.Json = False,
+    format: opt.FormatOption = None,
+    skip_bad: opt.SkipBad = False,
+    read: opt.ReadOptions = None,
+    classes: opt.Classes = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Learn to tell classes of trees apart, and say how well it works on trees held out.
 
@@ -129,7 +130,7 @@ def train_classifier(
         files.check_output("--output", output, files.TABLES, inputs.files)
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         folds = _check_classes(forest, folds, teller)
-        settings = {"max_iter": max_iter, "n_jobs": cmd._check_jobs(jobs)}
+        settings = {"max_iter": max_iter, "n_jobs": opt.check_jobs(jobs)}
         if readout is Readout.generative:
             model = _generative(components, states, settings)
         else:
@@ -159,11 +160,11 @@ def train_classifier(
         scores.show_training(facts)
 
 
-@cmd.app.command()
+@app.command()
 @command
 def classify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A classifier that train-classifier --save wrote.")],
-    paths: cmd.Paths,
+    paths: opt.Paths,
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Rows to .csv, .json or .parquet instead of stdout.")
     ] = None,
@@ -178,12 +179,12 @@ def classify(
         ),
     ] = None,
     report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
-    format: cmd.FormatOption = None,
-    skip_bad: cmd.SkipBad = False,
-    read: cmd.ReadOptions = None,
-    classes: cmd.Classes = None,
-    quiet: cmd.Quiet = False,
-    as_json: cmd.Json = False,
+    format: opt.FormatOption = None,
+    skip_bad: opt.SkipBad = False,
+    read: opt.ReadOptions = None,
+    classes: opt.Classes = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
 ) -> None:
     """Give new trees their classes, and flag trees unlike any seen in training.
 
@@ -218,7 +219,7 @@ def classify(
         if report is not None:
             from ..report import write_report
 
-            write_report(fitted, forest, report, command=cmd._command_line())
+            write_report(fitted, forest, report, command=opt.command_line())
             teller.say(f"wrote {report}")
         facts = _classified_facts(columns, [str(name) for name in fitted.classes_.tolist()])
         if output is not None:
@@ -340,7 +341,7 @@ def load_classifier(path: Path) -> Any:
     """The classifier of a file, or a word on what the file holds instead."""
     from ..errors import ModelFileError
 
-    model = cmd._load(path)
+    model = opt.load_model(path)
     if not hasattr(model, "classes_"):
         raise ModelFileError(f"{path}: this is no classifier; arbora predict assigns trees to its clusters")
     return model

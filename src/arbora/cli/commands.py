@@ -1,14 +1,39 @@
 """The commands; what each needs is imported when it runs, so that help comes at once."""
 
-import ast
-import shlex
-import sys
-from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
 
 import typer
 
+from .options import (
+    DEFAULTS,
+    FOR_TREES,
+    Absent,
+    Classes,
+    Encoding,
+    FormatOption,
+    Init,
+    Jobs,
+    Json,
+    Kind,
+    Memory,
+    ModelFile,
+    Paths,
+    Quiet,
+    ReadOptions,
+    Scheduler,
+    Search,
+    Seed,
+    SkipBad,
+    Structure,
+    Update,
+    check_jobs,
+    command_line,
+    given,
+    load_model,
+    refuse,
+    setting,
+)
 from .tell import INTERRUPTED, Teller, command, print_json, usage
 
 app = typer.Typer(
@@ -19,143 +44,6 @@ app = typer.Typer(
     pretty_exceptions_enable=False,
     context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100},
 )
-
-
-class Format(StrEnum):
-    """Formats of trees."""
-
-    xml = "xml"
-    html = "html"
-    json = "json"
-    jsonl = "jsonl"
-    elastic = "elastic"
-    newick = "newick"
-    brackets = "brackets"
-    conllu = "conllu"
-    python = "python"
-    forest = "forest"
-    parquet = "parquet"
-    store = "store"
-
-
-class Kind(StrEnum):
-    """Models that cluster."""
-
-    mixture = "mixture"
-    infinite = "infinite"
-    single = "single"
-    unions = "unions"
-
-
-class Search(StrEnum):
-    """Searches for unions."""
-
-    full = "full"
-    greedy = "greedy"
-
-
-class Absent(StrEnum):
-    """Readings of absent children."""
-
-    bottom = "bottom"
-    slot = "slot"
-    literal = "literal"
-    renormalised = "renormalised"
-
-
-class Structure(StrEnum):
-    """Models of shape."""
-
-    branching = "branching"
-    none = "none"
-
-
-class Update(StrEnum):
-    """Ways through the infinite mixture."""
-
-    gibbs = "gibbs"
-    em = "em"
-
-
-class Init(StrEnum):
-    """Starts of EM."""
-
-    kmeans = "kmeans"
-    random = "random"
-
-
-class Encoding(StrEnum):
-    """Encodings of trees."""
-
-    sum = "sum"
-    weighted = "weighted"
-    log = "log"
-    posterior = "posterior"
-    score = "score"
-
-
-def defaults(module: str = "mixture", name: str = "HiddenTreeMixture") -> dict[str, Any]:
-    """Defaults of a model, from the signature in its source: to import it would take seconds."""
-    source = (Path(__file__).parents[1] / "models" / f"{module}.py").read_text(encoding="utf-8")
-    (model,) = (node for node in ast.parse(source).body if getattr(node, "name", "") == name)
-    (made,) = (node for node in ast.walk(model) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
-    given = made.args
-    positional = zip(given.args[-len(given.defaults) :], given.defaults, strict=True)
-    every = [*positional, *zip(given.kwonlyargs, given.kw_defaults, strict=True)]
-    return {name.arg: value.value for name, value in every if isinstance(value, ast.Constant)}
-
-
-_DEFAULTS = defaults()
-_INFINITE = defaults("infinite", "InfiniteHiddenTreeMixture")
-
-
-def _setting(*names: str, of: str, help: str, unless: str = "", **more: Any) -> Any:
-    """An option that sets a parameter of the model, with the model's own default in the help."""
-    mine, other = _DEFAULTS.get(of, _INFINITE.get(of)), _INFINITE.get(of)
-    default = unless or (mine if other in (None, mine) else f"{mine}, infinite: {other}")
-    return typer.Option(*names, help=f"{help} [default: {default}]", show_default=False, **more)
-
-
-Paths = Annotated[
-    list[Path],
-    typer.Argument(
-        metavar="PATH", help="Files, globs or directories of one format; see arbora formats.", show_default=False
-    ),
-]
-ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that --save wrote.")]
-FormatOption = Annotated[
-    Format | None,
-    typer.Option("--format", help="Format of the files, if their names do not tell; of folders, only these are read."),
-]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, and say how many.")]
-ReadOptions = Annotated[
-    list[str] | None,
-    typer.Option("--read", metavar="KEY=VALUE", help="An option of the reader, as text=kind; see arbora formats."),
-]
-Classes = Annotated[
-    str | None,
-    typer.Option(
-        "--classes",
-        metavar="folder|FILE.csv",
-        help="Known classes to compare with: the folder each file is in, or a table with the columns name and class.",
-    ),
-]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Changes no result.")]
-Scheduler = Annotated[
-    str | None,
-    typer.Option(
-        "--scheduler",
-        metavar="ADDRESS",
-        help="A Dask scheduler, as tcp://host:8786, whose workers go through a .store. Changes no result.",
-    ),
-]
-Memory = Annotated[
-    int | None,
-    typer.Option("--memory", metavar="MB", min=0, help="Of a .store, keep so much between passes. [default: 1024]"),
-]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
 
 
 def _version(wanted: bool) -> None:
@@ -298,14 +186,14 @@ def cluster(
     ] = Kind.mixture,
     components: Annotated[
         int | None,
-        _setting("--components", "-k", of="n_components", unless="lowest AIC, 3 starts", min=1, help="Most clusters."),
+        setting("--components", "-k", of="n_components", unless="lowest AIC, 3 starts", min=1, help="Most clusters."),
     ] = None,
     states: Annotated[
-        int | None, _setting("--states", of="n_states", min=1, help="Hidden states of each component.")
+        int | None, setting("--states", of="n_states", min=1, help="Hidden states of each component.")
     ] = None,
     absent: Annotated[
         Absent | None,
-        _setting(
+        setting(
             "--absent",
             of="absent",
             help="What a node without a child in some slot says: bottom, being absent is a state like others; slot, it "
@@ -314,32 +202,32 @@ def cluster(
     ] = None,
     structure: Annotated[
         Structure | None,
-        _setting("--structure", of="structure", help="Whether shapes count: branching, or none for labels alone."),
+        setting("--structure", of="structure", help="Whether shapes count: branching, or none for labels alone."),
     ] = None,
     prior: Annotated[
-        float | None, _setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")
+        float | None, setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")
     ] = None,
     init: Annotated[
-        Init | None, _setting("--init", of="init", help="Where EM starts: clusters by k-means, or at random.")
+        Init | None, setting("--init", of="init", help="Where EM starts: clusters by k-means, or at random.")
     ] = None,
     n_init: Annotated[
         int | None,
-        _setting(
+        setting(
             "--n-init",
             of="n_init",
-            unless=f"{_DEFAULTS['n_init']}, or 3 without --components",
+            unless=f"{DEFAULTS['n_init']}, or 3 without --components",
             min=1,
             help="Starts; the best is kept.",
         ),
     ] = None,
-    max_iter: Annotated[int | None, _setting("--max-iter", of="max_iter", min=1, help="Most iterations of EM.")] = None,
+    max_iter: Annotated[int | None, setting("--max-iter", of="max_iter", min=1, help="Most iterations of EM.")] = None,
     tol: Annotated[
         float | None,
-        _setting("--tol", of="tol", min=0.0, help="EM ends when an iteration gains less than this, in nats a tree."),
+        setting("--tol", of="tol", min=0.0, help="EM ends when an iteration gains less than this, in nats a tree."),
     ] = None,
     n_slots: Annotated[
         int | None,
-        _setting(
+        setting(
             "--n-slots",
             of="n_slots",
             unless="all",
@@ -349,15 +237,15 @@ def cluster(
     ] = None,
     update: Annotated[
         Update | None,
-        _setting("--update", of="update", help="Infinite: sample the posterior (gibbs), or the paper's search (em)."),
+        setting("--update", of="update", help="Infinite: sample the posterior (gibbs), or the paper's search (em)."),
     ] = None,
-    sweeps: Annotated[int | None, _setting("--sweeps", of="n_iter", min=1, help="Infinite: sweeps of a chain.")] = None,
+    sweeps: Annotated[int | None, setting("--sweeps", of="n_iter", min=1, help="Infinite: sweeps of a chain.")] = None,
     chains: Annotated[
-        int | None, _setting("--chains", of="n_chains", min=1, help="Infinite: chains to compare.")
+        int | None, setting("--chains", of="n_chains", min=1, help="Infinite: chains to compare.")
     ] = None,
     concentration: Annotated[
         float | None,
-        _setting("--concentration", of="concentration", min=1e-9, help="Infinite: more means more groups a priori."),
+        setting("--concentration", of="concentration", min=1e-9, help="Infinite: more means more groups a priori."),
     ] = None,
     labels: Annotated[
         bool, typer.Option("--labels", help="Unions: labels count, too; without this, structure alone.")
@@ -412,7 +300,7 @@ def cluster(
     """
     from . import fitting, reading, results, unions
 
-    unions_only = _settings(labels=labels or None, noise_cost=noise_cost, search=search and search.value)
+    unions_only = given(labels=labels or None, noise_cost=noise_cost, search=search and search.value)
     if kind is Kind.unions:
         unions.check_options(
             states=states, absent=absent, structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter,
@@ -420,7 +308,7 @@ def cluster(
         )  # fmt: skip
     else:
         unions.check_not_given(**unions_only)
-    settings = _settings(
+    settings = given(
         n_states=states,
         absent=absent and absent.value,
         prior=prior,
@@ -434,7 +322,7 @@ def cluster(
         n_chains=chains,
         concentration=concentration,
         checkpoint=None if checkpoint is None else str(checkpoint),
-        n_jobs=_check_jobs(jobs),
+        n_jobs=check_jobs(jobs),
         random_state=seed,
     )
     if structure is not None:
@@ -442,12 +330,12 @@ def cluster(
     by_em = {"--components": components, "--init": init, "--n-init": n_init, "--max-iter": max_iter, "--tol": tol}
     by_sweep = {"--update": update, "--sweeps": sweeps, "--chains": chains, "--concentration": concentration}
     if kind is Kind.infinite:
-        _refuse(by_em, "the infinite mixture has none; leave this out, or use --model mixture")
+        refuse(by_em, "the infinite mixture has none; leave this out, or use --model mixture")
     else:
-        _refuse(by_sweep, "only the infinite mixture has one; leave this out, or use --model infinite")
+        refuse(by_sweep, "only the infinite mixture has one; leave this out, or use --model infinite")
     if kind is Kind.single:
         only = {option: by_em[option] for option in ("--components", "--init")}
-        _refuse(only, "a single model has none; leave this out, or use --model mixture")
+        refuse(only, "a single model has none; leave this out, or use --model mixture")
     if checkpoint is not None and kind is Kind.mixture and components is None:
         raise usage("--checkpoint", "the search for the number of clusters has none; give --components")
     with Teller(quiet).listening() as teller:
@@ -456,11 +344,11 @@ def cluster(
         targets.check(inputs.files)
         if kind is Kind.unions:
             in_memory = {"--memory": memory, "--scheduler": scheduler, "--checkpoint": checkpoint}
-            _refuse(in_memory, "unions are found in memory and in one go; leave this out")
+            refuse(in_memory, "unions are found in memory and in one go; leave this out")
             forest = reading.read_trees(inputs, skip_bad, classes, quiet)
-            found = unions.fit(forest, components, {**unions_only, **_settings(n_jobs=jobs)}, teller)
+            found = unions.fit(forest, components, {**unions_only, **given(n_jobs=jobs)}, teller)
             found.model.provenance_["reading"] = inputs.remembered()
-            unions.tell(forest, found, targets, _command_line(), as_json, teller)
+            unions.tell(forest, found, targets, command_line(), as_json, teller)
             if found.interrupted:
                 raise typer.Exit(INTERRUPTED)
             return
@@ -473,19 +361,9 @@ def cluster(
             else:
                 fitted = fitting.fit_mixture(forest, components, settings, teller)
         fitted.model.provenance_["reading"] = inputs.remembered()
-        results.tell(forest, fitted, targets, _command_line(), as_json, teller)
+        results.tell(forest, fitted, targets, command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
-
-
-FOR_TREES = "is for trees; leave it out for a model of rows"
-
-
-def _refuse(options: dict[str, Any], why: str) -> None:
-    """End with a word on the first of these options that was given."""
-    for option, value in options.items():
-        if value is not None:
-            raise usage(option, why)
 
 
 @app.command()
@@ -523,10 +401,10 @@ def predict(
     from .hierarchy import predict_rows
 
     with Teller(quiet).listening() as teller:
-        loaded = _load(model)
+        loaded = load_model(model)
         if hasattr(loaded, "level_labels_"):
             of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
-            _refuse({**of_trees, "--scheduler": scheduler}, FOR_TREES)
+            refuse({**of_trees, "--scheduler": scheduler}, FOR_TREES)
             predict_rows(loaded, model, paths, classes, output, as_json, teller)
             return
         fitted = _check_clusters(loaded, model, jobs)
@@ -656,31 +534,9 @@ def demo(
         if documents is not None:
             teller.say(f"{documents}: {write_documents(forest, documents)} documents")
         fitted = fitting.fit_mixture(forest, None, {"random_state": seed}, teller)
-        results.tell(forest, fitted, targets, _command_line(), as_json, teller)
+        results.tell(forest, fitted, targets, command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
-
-
-def _settings(**given: Any) -> dict[str, Any]:
-    """The settings that were given; all others are the model's own."""
-    return {key: value for key, value in given.items() if value is not None}
-
-
-def _check_jobs(jobs: int | None) -> int | None:
-    if jobs is not None and jobs < 1 and jobs != -1:
-        raise usage("--jobs", f"{jobs}; wanted a number of threads, or -1 for all cores")
-    return jobs
-
-
-def _load(path: Path) -> Any:
-    import zipfile
-
-    from .. import load
-    from ..errors import ModelFileError
-
-    if path.is_file() and not zipfile.is_zipfile(path):
-        raise ModelFileError(f"{path}: this is not a model file; name one that an option --save wrote")
-    return load(path)
 
 
 def _check_clusters(model: Any, path: Path, jobs: int | None) -> Any:
@@ -691,19 +547,15 @@ def _check_clusters(model: Any, path: Path, jobs: int | None) -> Any:
         raise ModelFileError(f"{path}: this is a classifier; arbora classify gives trees their classes by it")
     if not (hasattr(model, "vocabulary_") and hasattr(model, "predict_proba")):
         raise ModelFileError(f"{path}: a {type(model).__name__} gives trees no clusters here; load it from Python")
-    return model if _check_jobs(jobs) is None else model.set_params(n_jobs=jobs)
+    return model if check_jobs(jobs) is None else model.set_params(n_jobs=jobs)
 
 
 def _load_encoder(path: Path, jobs: int | None) -> tuple[Any, Any]:
     """A model that encodes, and the one that knows how its trees were read: itself, or the classifier around it."""
     from ..errors import ModelFileError
 
-    model = _load(path)
+    model = load_model(path)
     encoder = getattr(model, "encoder_", model)
     if not (hasattr(encoder, "vocabulary_") and hasattr(encoder, "get_feature_names_out")):
         raise ModelFileError(f"{path}: this model holds no mixture that encodes trees; name one that does")
-    return (encoder if _check_jobs(jobs) is None else encoder.set_params(n_jobs=jobs)), model
-
-
-def _command_line() -> str:
-    return shlex.join(["arbora", *sys.argv[1:]])
+    return (encoder if check_jobs(jobs) is None else encoder.set_params(n_jobs=jobs)), model

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .commands import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad, _check_jobs, app
+from .commands import app
+from .options import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad, check_jobs
 from .tell import INTERRUPTED, Teller, command, fail, print_json
 
 SUFFIXES = (".npz", ".csv", ".parquet")
@@ -40,7 +41,7 @@ def distances(
     from ..summary import counted, tree_names
     from . import files, reading
 
-    _check_jobs(jobs)
+    check_jobs(jobs)
     part = output.with_name(output.name + ".part")
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)

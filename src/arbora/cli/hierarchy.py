@@ -8,7 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ReadError
-from .commands import Json, Quiet, Seed, _command_line, app
+from .commands import app
+from .options import Json, Quiet, Seed, command_line
 from .tell import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
 
 
@@ -137,7 +138,7 @@ def hierarchy(
                 target=data.target,
                 names=data.names,
                 columns=data.columns,
-                command=_command_line(),
+                command=command_line(),
             )
         written = [str(path) for path in (output, newick, tree, picture, save, report) if path is not None]
         if written:

@@ -5,14 +5,15 @@ from typing import Annotated, Any
 
 import typer
 
-from . import commands as cmd
+from . import options as opt
+from .commands import app
 from .tell import Teller, command, usage
 
 
-@cmd.app.command()
+@app.command()
 @command
 def report(
-    model: cmd.ModelFile,
+    model: opt.ModelFile,
     paths: Annotated[
         list[Path],
         typer.Argument(
@@ -24,9 +25,9 @@ def report(
     columns: Annotated[
         str | None, typer.Option("--columns", help="Of a table: columns to use, as a,b,c. [default: all]")
     ] = None,
-    format: cmd.FormatOption = None,
-    skip_bad: cmd.SkipBad = False,
-    read: cmd.ReadOptions = None,
+    format: opt.FormatOption = None,
+    skip_bad: opt.SkipBad = False,
+    read: opt.ReadOptions = None,
     classes: Annotated[
         str | None,
         typer.Option(
@@ -35,7 +36,7 @@ def report(
             help="Known classes to compare with, as for cluster; of a table, the column that holds them.",
         ),
     ] = None,
-    quiet: cmd.Quiet = False,
+    quiet: opt.Quiet = False,
 ) -> None:
     """Write one page on a saved model: groups, map, typical trees, parameters, and more.
 
@@ -52,10 +53,10 @@ def report(
     from . import files, reading
 
     with Teller(quiet).listening() as teller:
-        fitted = cmd._load(model)
+        fitted = opt.load_model(model)
         if hasattr(fitted, "level_labels_"):
             files.check_output("--output", output, (".html",), [*paths, model])
-            cmd._refuse({"--format": format, "--skip-bad": skip_bad or None, "--read": read}, cmd.FOR_TREES)
+            opt.refuse({"--format": format, "--skip-bad": skip_bad or None, "--read": read}, opt.FOR_TREES)
             table = _table(fitted, paths, names, classes, columns)
             write_report(
                 fitted,
@@ -64,7 +65,7 @@ def report(
                 target=table.target,
                 names=table.names,
                 columns=table.columns,
-                command=cmd._command_line(),
+                command=opt.command_line(),
             )
         else:
             if names is not None or columns is not None:
@@ -73,7 +74,7 @@ def report(
             files.check_output("--output", output, (".html",), [*inputs.files, model])
             forest = reading.read_trees(inputs, skip_bad, classes, quiet)
             with teller.working("summing up"):
-                write_report(fitted, forest, output, command=cmd._command_line())
+                write_report(fitted, forest, output, command=opt.command_line())
         teller.say(f"wrote {output}")
 
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .commands import Json, Quiet, app
+from .commands import app
+from .options import Json, Quiet
 from .tell import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
 
 

@@ -5,7 +5,8 @@ from collections.abc import Callable
 
 import typer
 
-from .commands import Json, Quiet, app
+from .commands import app
+from .options import Json, Quiet
 from .tell import Teller, command, print_json
 
 
