@@ -29,8 +29,10 @@ def folder(tmp_path, monkeypatch):
     """The user's folder: documents to learn from and new ones, and a table."""
     write_documents(make_documents(6, random_state=0), tmp_path / "corpus")
     write_documents(make_documents(3, random_state=1), tmp_path / "new")
-    lines = [f"r{n},{'ab'[n % 2]},{x:.3f},{y:.3f}" for n, (x, y) in enumerate(rows())]
-    (tmp_path / "table.csv").write_text("\n".join(["name,species,x,y", *lines]) + "\n")
+    lines = [f"r{n},{x:.3f},{y:.3f}" for n, (x, y) in enumerate(rows())]
+    (tmp_path / "table.csv").write_text("\n".join(["name,x,y", *lines]) + "\n")
+    lines = [f"{line},{'ab'[n % 2]}" for n, line in enumerate(lines)]
+    (tmp_path / "flowers.csv").write_text("\n".join(["name,x,y,species", *lines]) + "\n")
     monkeypatch.chdir(tmp_path)
     monkeypatch.setenv("ARBORA_DATA", str(tmp_path))  # examples need no data but these
     return tmp_path

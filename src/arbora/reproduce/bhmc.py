@@ -62,7 +62,7 @@ class Run(NamedTuple):
 def animals(quick: bool = False) -> Table:
     """Figures 6 to 12: Animals, 33 x 102 features, seven principal components, depth 3."""
     study = Study(
-        datasets.load_animals(), 3, 5, 7, (0.4, 1.0, 0.85), 0.1, (0.1, 10.0), STRENGTHS, 200 if quick else 3000
+        datasets.load_animals(), 3, 5, 7, (0.4, 1.0, 0.85), 0.1, (0.1, 10.0), STRENGTHS, 200 if quick else 1000
     )
     return _table("Animals", "animals", study, quick)
 
@@ -71,7 +71,7 @@ def fashion(quick: bool = False) -> Table:
     """Figures 13 to 19: 100 Fashion-MNIST images, ten principal components, depth 4."""
     strengths = (0.0001, 0.001, 0.01, 0.1)
     study = Study(
-        datasets.load_fashion(), 4, 4, 10, (0.2, 1.5, 0.85), 0.001, (1.0, 0.01), strengths, 100 if quick else 2000
+        datasets.load_fashion(), 4, 4, 10, (0.2, 1.5, 0.85), 0.001, (1.0, 0.01), strengths, 100 if quick else 400
     )
     return _table("100 Fashion-MNIST images", "fashion", study, quick)
 
