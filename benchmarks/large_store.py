@@ -59,7 +59,7 @@ def fit(asked: argparse.Namespace) -> dict[str, Any]:
         return {"objective": model.history_[-1]}
     from distributed import Client, LocalCluster
 
-    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": None, "memory_limit": 0}
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
     with LocalCluster(n_workers=asked.workers, **options) as cluster, Client(cluster) as client:
         client.run(_warm_up, str(asked.store))
         before = client.run(_cpu_seconds)

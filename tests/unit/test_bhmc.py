@@ -56,7 +56,9 @@ def test_new_rows_go_where_their_neighbours_are(blobs, fitted):
     rng = np.random.default_rng(0)
     near = fitted.predict_levels(X + 0.05 * rng.standard_normal(X.shape))
     assert near.shape == (3, 80)
-    assert (near == fitted.level_labels_).mean() > 0.97
+    agree = (near == fitted.level_labels_).mean(axis=1)
+    assert (agree[:2] > 0.97).all()
+    assert agree[2] > 0.7  # the consensus cuts blobs further there, along lines that no draw needs to have
     np.testing.assert_array_equal(fitted.predict(X), fitted.predict_levels(X)[0])
     assert np.isin(fitted.predict(1e6 * X[:5]), fitted.labels_).all()
 

@@ -1,5 +1,6 @@
 """A real cluster of processes: the same results to the last bit, also when a worker is killed on the way."""
 
+import contextlib
 import os
 import signal
 import threading
@@ -25,7 +26,7 @@ PARAMETERS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transi
 @pytest.fixture(scope="module")
 def client() -> Iterator[Any]:
     cluster = dask.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0
     )
     with cluster, dask.Client(cluster) as client:
         yield client
@@ -103,7 +104,7 @@ def test_bag_becomes_a_store(client: Any, forest: Forest, tmp_path: Path) -> Non
 def test_killed_worker_changes_nothing(forest: Forest, store: ForestStore) -> None:
     here = model(max_iter=12).fit(store)
     cluster = dask.LocalCluster(
-        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=None, memory_limit=0, silence_logs=50
+        n_workers=2, threads_per_worker=1, processes=True, dashboard_address=":0", memory_limit=0, silence_logs=50
     )
     killed: list[int] = []
 
@@ -115,13 +116,15 @@ def test_killed_worker_changes_nothing(forest: Forest, store: ForestStore) -> No
                 os.kill(pids[0], signal.SIGKILL)
                 killed.append(pids[0])
 
-    with cluster, dask.Client(cluster) as client:
+    with dask.Client(cluster) as client:
         client.run(_slow_down)
         killer = threading.Thread(target=kill, args=(client,))
         killer.start()
         with distributed(client):
             there = model(max_iter=12).fit(ForestStore(store.path, memory=0))
         killer.join()
+    with contextlib.suppress(TimeoutError):  # a worker may still be starting in a dead one's place
+        cluster.close(timeout=60)
     assert len(killed) == 2
     assert here.history_ == there.history_
     for name in PARAMETERS:
