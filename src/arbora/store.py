@@ -341,14 +341,11 @@ class StoredShards(Sequence[SharedForest]):
             self.handle = cluster.client, cluster.keep(self)
         return self.handle[1]
 
-    def __getstate__(self) -> dict[str, Any]:
+    def __reduce__(self) -> Any:
         # What is in memory stays where it is; another process reads the files itself.
         mine = ("kept", "n_bytes", "recent", "lock", "handle")
-        return {key: value for key, value in self.__dict__.items() if key not in mine}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state)
-        self._fresh()
+        asked = (self.store.sha256, self.store.path, self.store.memory, *self.settings, self.structure)
+        return _arrived, (asked, {key: value for key, value in self.__dict__.items() if key not in mine})
 
     @property
     def sizes(self) -> list[int]:
@@ -403,6 +400,21 @@ class StoredShards(Sequence[SharedForest]):
             if (number, lo) not in self.kept and self.n_bytes + shard.nbytes <= self.store.memory:
                 self.kept[number, lo] = shard
                 self.n_bytes += shard.nbytes
+
+
+_guest: "tuple[Any, StoredShards] | None" = None
+_door = threading.Lock()
+
+
+def _arrived(asked: Any, state: dict[str, Any]) -> StoredShards:
+    """On a worker: the shards a task brings; the last ones stay, since Dask sends a value again whenever it likes."""
+    global _guest
+    with _door:
+        if _guest is None or _guest[0] != asked:
+            _guest = asked, StoredShards.__new__(StoredShards)
+            _guest[1]._fresh()
+        _guest[1].__dict__.update(state)  # what came before the files were cut did not know where
+        return _guest[1]
 
 
 def _plan_on_worker(number: int, shards: StoredShards) -> list[int]:

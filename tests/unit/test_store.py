@@ -2,6 +2,7 @@
 
 import contextlib
 import os
+import pickle
 from pathlib import Path
 
 import numpy as np
@@ -173,6 +174,20 @@ def test_stored_shards_are_those_of_their_files(forest: Forest, tmp_path: Path) 
             assert np.array_equal(a.tree_id, b.tree_id)
     assert shards.sizes == [shard.n_trees for shard in wanted]
     assert store.shards(5, 100, True, False) is shards
+
+
+def test_shards_that_come_again_find_what_they_kept(forest: Forest, tmp_path: Path) -> None:
+    store = stored(forest, tmp_path)
+    shards = store.shards(forest.n_slots, 100, True, True)
+    there = pickle.loads(pickle.dumps(shards))
+    assert there is not shards
+    assert not there.kept
+    first = there[0]
+    again = pickle.loads(pickle.dumps(shards))
+    assert again[0] is first
+    other = pickle.loads(pickle.dumps(ForestStore(store.path).shards(forest.n_slots, 50, True, True)))
+    assert other is not again
+    assert not other.kept
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 5, 8, 13])
