@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .commands import app
 from .options import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad, check_jobs
+from .root import app
 from .tell import INTERRUPTED, Teller, command, fail, print_json
 
 SUFFIXES = (".npz", ".csv", ".parquet")

@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .commands import app
 from .options import Json, Quiet
+from .root import app
 from .tell import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
 
 
