@@ -62,7 +62,7 @@ class Run(NamedTuple):
 def animals(quick: bool = False) -> Table:
     """Figures 6 to 12: Animals, 33 x 102 features, seven principal components, depth 3."""
     study = Study(
-        datasets.load_animals(), 3, 5, 7, (0.4, 1.0, 0.85), 0.1, (0.1, 10.0), STRENGTHS, 200 if quick else 1000
+        datasets.load_animals(), 3, 5, 7, (0.4, 1.0, 0.85), 0.1, (0.1, 10.0), STRENGTHS, 200 if quick else 3000
     )
     return _table("Animals", "animals", study, quick)
 
@@ -71,7 +71,7 @@ def fashion(quick: bool = False) -> Table:
     """Figures 13 to 19: 100 Fashion-MNIST images, ten principal components, depth 4."""
     strengths = (0.0001, 0.001, 0.01, 0.1)
     study = Study(
-        datasets.load_fashion(), 4, 4, 10, (0.2, 1.5, 0.85), 0.001, (1.0, 0.01), strengths, 100 if quick else 400
+        datasets.load_fashion(), 4, 4, 10, (0.2, 1.5, 0.85), 0.001, (1.0, 0.01), strengths, 100 if quick else 2000
     )
     return _table("100 Fashion-MNIST images", "fashion", study, quick)
 
@@ -174,8 +174,9 @@ def _run(study: Study, settings: dict[str, Any], n_chains: int, n_sweeps: int) -
     model._check_settings()
     rows = model._take(study.data.X)
     sampler = model._sampler(rows)
+    thin = max(5, n_sweeps // 200)
     trace = run_chains(
-        sampler, n_chains=n_chains, n_sweeps=n_sweeps, burn_in=n_sweeps // 3, thin=5, seed=0, progress=False
+        sampler, n_chains=n_chains, n_sweeps=n_sweeps, burn_in=n_sweeps // 3, thin=thin, seed=0, progress=False
     )
     levels = trace.stack("levels")
     joint = trace.info["log_joint"][:, trace.draw_sweep]
