@@ -16,7 +16,8 @@ from ..kernels.bhmc import Setting
 from .bhmc_estimates import MOST_JOINED, MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
 from .bhmc_sampler import HierarchySampler, Start
 from .checks import check_count, check_number
-from .vectors import VectorEstimator
+from .content import check_array
+from .vectors import FARTHEST, VectorEstimator
 
 log = logging.getLogger(__name__)
 
@@ -262,6 +263,25 @@ class BHMC(VectorEstimator):
                 )
             )
         return found
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        n, n_levels = len(self.names_), len(self.level_labels_)
+        check_array("projection_", self.projection_, np.float64, (self.n_features_in_, None), -FARTHEST, FARTHEST)
+        d = self.projection_.shape[1]
+        check_array("rows_", self.rows_, np.float64, (n, d), -FARTHEST, FARTHEST)
+        check_array("component_", self.component_, np.int64, (n,), 0, n - 1)
+        check_array("variance_", self.variance_, np.float64, (2,), 1e-300, 1e300)
+        if d < 1 or self.scaling_ not in ("columns", "common", None):
+            raise ValueError("the rows have no scale or no columns")
+        if not isinstance(self.linked_, dict) or not set(self.linked_) <= {"ward", "average"}:
+            raise ValueError("it has trees of other kinds to compare with")
+        for name, levels in self.linked_.items():
+            check_array(f"linked_.{name}", levels, np.int64, (n_levels, n), 0, n - 1)
+            Hierarchy.from_levels(levels)  # looks whether levels are nested
+        n_groups = self.level_labels_.max(axis=1) + 1
+        Predictor(**self.predictor_).check(n_groups, d, n, self._has_intercept())
+        return self
 
     # ---- new rows -----------------------------------------------------------------------------------------------
 

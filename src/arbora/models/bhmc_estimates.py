@@ -13,6 +13,8 @@ from .. import diagnostics
 from ..kernels import bhmc
 from ..kernels.bhmc import Setting, State
 from .bhmc_sampler import HierarchySampler, Start
+from .content import check_array
+from .vectors import FARTHEST
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -176,6 +178,32 @@ class Predictor(NamedTuple):
             variance=np.array([one.variance for one in kept]),
             direction=np.array([one.direction[queue] for one in kept]),
         )
+
+    def check(self, n_groups: Ints, n_columns: int, n_data: int, intercept: bool) -> None:
+        """Raise ValueError unless draws from a file are of a tree with so many groups on each level."""
+        z = len(self.parent)
+        check_array("parent", self.parent, np.int64, (z,), -1, z - 1)
+        if z < 2 or self.parent[0] != -1 or (self.parent[1:] < 0).any() or (self.parent >= np.arange(z)).any():
+            raise ValueError("the tree of the predictor is no tree")
+        level = np.zeros(z, np.int64)
+        for u in range(1, z):
+            level[u] = level[self.parent[u]] + 1
+        check_array("leaf", self.leaf, np.int64, (None,), 1, z - 1)
+        check_array("label", self.label, np.int64, (z,), 0, n_data - 1)
+        if not np.array_equal(self.leaf, np.flatnonzero(level == len(n_groups))) or level.max() > len(n_groups):
+            raise ValueError("the leaves of the predictor are not those of its tree")
+        if (self.label[1:] >= n_groups[level[1:] - 1]).any() or not len(self.leaf):
+            raise ValueError("a node of the predictor is no group of the fit")
+        check_array("below", self.below, np.int64, (z,), 1, n_data)
+        check_array("weight", self.weight, np.float64, (None, len(self.leaf), None), 0.0, 1.0 + 1e-6)
+        s, _, k = self.weight.shape
+        check_array("size", self.size, np.float64, (s, k), 0.0, n_data)
+        check_array("total", self.total, np.float64, (s, k, n_columns), -FARTHEST, FARTHEST)
+        check_array("variance", self.variance, np.float64, (s, 2), 1e-100, 1e100)
+        width = n_columns + intercept
+        check_array("direction", self.direction, np.float64, (s, z, width), -FARTHEST, FARTHEST)
+        if s < 1 or k < 1 or not np.allclose(self.weight.sum(axis=2), 1.0, atol=1e-6):
+            raise ValueError("the weights of the components do not sum to one")
 
     def leaf_probability(self, X: Floats, setting: Setting) -> Floats:
         """P(leaf | x, a draw), averaged over draws, [datum, leaf]."""
