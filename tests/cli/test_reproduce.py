@@ -146,3 +146,5 @@ def test_tables_made_before_are_judged_again(calls, tmp_path, monkeypatch):
     assert shown.strip() == (tmp_path / "small.md").read_text().strip()
     assert "![A caption](figure.png)" in shown
     assert "| Title: new |" in (tmp_path / "summary.md").read_text()
+    (tmp_path / "small.md").write_text("Something else.\n")
+    assert "small.md: not a page that arbora reproduce wrote" in run("small", "-o", tmp_path, code=1).stderr

@@ -1,5 +1,7 @@
 """The experiments of paper 003: figures of a run, tables and pictures."""
 
+import json
+
 import numpy as np
 import pytest
 
@@ -8,6 +10,7 @@ from arbora.errors import DataNotFoundError
 from arbora.hierarchy_metrics import level_f_measure, separation
 from arbora.reproduce import bhmc as experiment
 from arbora.reproduce import bhmc_pictures as pictures
+from arbora.reproduce.codec import decode, encode
 
 pytestmark = pytest.mark.compiled
 
@@ -34,6 +37,16 @@ def test_figures_of_a_run_are_those_of_its_draws(study):
     np.testing.assert_allclose(gain, 0.0, atol=1e-9)
     assert len(experiment._cells(run, run)) == len(experiment.HEADER) - 1
     assert len(experiment._ward_row(study, run.rows)) == len(experiment.HEADER)
+
+
+def test_a_run_that_was_kept_is_as_good_as_new(study):
+    run = experiment._sample(experiment.Chains(study, {}, 2, 20))
+    again = decode(json.loads(json.dumps(encode(run))), experiment.Run)
+    np.testing.assert_array_equal(again.trace.stack("levels"), run.trace.stack("levels"))
+    np.testing.assert_array_equal(again.trace.draw_sweep, run.trace.draw_sweep)
+    assert again.trace.seed == run.trace.seed
+    assert experiment._cells(again, again) == experiment._cells(run, run)
+    assert experiment._best_tree(again, study.data).to_json() == experiment._best_tree(run, study.data).to_json()
 
 
 def test_pictures_are_drawn(study):

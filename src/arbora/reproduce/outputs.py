@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import __version__
+from ..errors import ReadError
 from ..io.container import written_whole
 from .judges import judge
 from .table import Table, read_tables, row
@@ -55,7 +56,10 @@ class Outputs:
 
     def judge_again(self, record: Record) -> Record:
         """Put the verdicts of today into a table that was made before."""
-        table, rest = read_tables(self.text(record.name))
+        try:
+            table, rest = read_tables(self.text(record.name))
+        except ValueError as error:
+            raise ReadError(f"{self.folder / record.name}.md: {error}; --again makes it anew") from None
         judge(record.name, table)
         self._write(f"{record.name}.md", f"{table.body()}\n{rest}".encode())
         return self._note(record._replace(verdict=table.verdict))
