@@ -1,6 +1,8 @@
 """Verdicts on cells beside published numbers, and tables that are judged when they are shown."""
 
 import copy
+import json
+from pathlib import Path
 
 import pytest
 
@@ -130,3 +132,14 @@ def test_every_experiment_has_a_verdict():
     table = Table("Evidence", ["a"], [["1"]])
     judge("defaults", table)
     assert table.verdict.startswith("not in the papers")
+
+
+def test_kept_tables_have_the_verdicts_of_today():
+    folder = Path(__file__).parents[2] / "docs" / "reproduction"
+    for record in sorted(folder.glob("*.json")):
+        text = record.with_suffix(".md").read_text(encoding="utf-8")
+        table, rest = read_tables(text)
+        judge(record.stem, table)
+        again = "arbora reproduce all --output docs/reproduction judges what is kept again"
+        assert f"{table.body()}\n{rest}" == text, f"{record.stem}: {again}"
+        assert json.loads(record.read_text(encoding="utf-8"))["verdict"] == table.verdict, f"{record.stem}: {again}"
