@@ -66,9 +66,14 @@ def test_a_file_being_written_is_left_alone(tmp_path: Path) -> None:
 def test_failed_writer_removes_its_own_and_keeps_the_old(tmp_path: Path) -> None:
     path = tmp_path / "a.csv"
     write(path, "old")
-    with pytest.raises(ZeroDivisionError), written_whole(path) as temporary:
-        Path(temporary).write_text("half")
-        raise ZeroDivisionError
+
+    def fail() -> None:
+        with written_whole(path) as temporary:
+            Path(temporary).write_text("half")
+            raise ZeroDivisionError
+
+    with pytest.raises(ZeroDivisionError):
+        fail()
     assert names(tmp_path) == ["a.csv"]
     assert path.read_text() == "old"
 
