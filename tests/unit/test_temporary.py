@@ -67,13 +67,13 @@ def test_failed_writer_removes_its_own_and_keeps_the_old(tmp_path: Path) -> None
     path = tmp_path / "a.csv"
     write(path, "old")
 
-    def fail() -> None:
+    def fail_halfway() -> None:
         with written_whole(path) as temporary:
             Path(temporary).write_text("half")
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
-        fail()
+        fail_halfway()
     assert names(tmp_path) == ["a.csv"]
     assert path.read_text() == "old"
 

@@ -38,7 +38,7 @@ class Messages(NamedTuple):
     up: Any  # [unit, state, lane]: P(state | subtree)
     through: Any  # [unit, state, lane]: what the unit adds to its parent's prior; the downward pass reuses the array
     inverse: Any  # [unit, lane]: 1 / P(label | subtrees of the children), 0 where impossible
-    log_prob: Any  # [unit, lane]: log P(labels of the subtree)
+    log_prob: Any  # [unit, lane]: log P(labels of the subtree); the downward pass reuses the array
 
 
 class Sums(NamedTuple):
@@ -211,14 +211,14 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
     """
     label, slot, crowd, child_start, child = units
     emission, edge = flow.emission, flow.flow
-    up, pull, inverse, _ = messages  # the messages are not needed any more: their array gathers the pulls
+    up, pull, inverse, mass = messages  # what went up is not needed any more: two of its arrays are used again
     leaf_sum, emission_sum, pair_sum, gap_sum, tail_sum = sums_out
     n_units, n_states, n_lanes = up.shape
     keep = posterior_out.shape[0] > 0
     has_absent = tail_sum.shape[0] > 0
     tree_root, weight = weighted
-    pull[:] = 0.0
-    mass = np.zeros(inverse.shape)  # weight of all occurrences
+    pull[:] = 0.0  # posterior over prior of the parents, summed over them
+    mass[:] = 0.0  # weight of all occurrences
     for t in range(tree_root.shape[0]):
         for k in range(mass.shape[1]):
             mass[tree_root[t], k] += weight[t, k]

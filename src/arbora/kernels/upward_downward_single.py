@@ -90,14 +90,14 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
     """Sum posteriors over the occurrences of every unit, and collect the sums of the M-step."""
     label, slot, crowd, child_start, child = units
     _, emission, edge, _ = flow
-    up, pull, inverse, _ = messages  # the messages are not needed any more: their array gathers the pulls
+    up, pull, inverse, mass = messages  # what went up is not needed any more: two of its arrays are used again
     leaf_sum, emission_sum, pair_sum, gap_sum, tail_sum = sums_out
     n_units, n_states = up.shape
     keep = posterior_out.shape[0] > 0
     has_absent = tail_sum.shape[0] > 0
     tree_root, weight = weighted
-    pull[:] = 0.0
-    mass = np.zeros(n_units)  # weight of all occurrences
+    pull[:] = 0.0  # posterior over prior of the parents, summed over them
+    mass[:] = 0.0  # weight of all occurrences
     for t in range(tree_root.shape[0]):
         mass[tree_root[t]] += weight[t]
     outside = np.empty(n_states)

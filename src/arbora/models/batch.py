@@ -106,7 +106,9 @@ def expected_sums(job: Job, shard: SharedForest, trees: ShardTrees, workspace: t
 
 def _distinct(job: Job, shard: SharedForest, workspace: tm.Workspace) -> tuple[ud.Messages, Floats]:
     messages, log_prob = tm.upward(job.flow, shard, job.n_components, workspace)
-    return messages, log_prob + tm.structure_log_prob(job.spec, job.params.tree, shard)
+    if tm.needs_structure(job.spec):
+        log_prob += tm.structure_log_prob(job.spec, job.params.tree, shard)
+    return messages, log_prob
 
 
 def add_into(a: ShardSums, b: ShardSums) -> ShardSums:
@@ -262,7 +264,8 @@ def responsibilities(log_prob: Floats, weight: Floats, tree_weight: Floats) -> t
     joint = log_joint(log_prob, weight)
     top = joint.max(axis=1, keepdims=True)
     possible = np.isfinite(top[:, 0])
-    resp = np.exp(joint - np.where(possible[:, None], top, 0.0))
+    joint -= np.where(possible[:, None], top, 0.0)
+    resp = np.exp(joint, out=joint)
     total = resp.sum(axis=1, keepdims=True)
     total[~possible] = 1.0
     resp *= tree_weight[:, None] / total

@@ -13,7 +13,7 @@ from ..errors import SettingError
 from ..hierarchy import Hierarchy
 from ..kernels import bhmc
 from ..kernels.bhmc import Setting
-from .bhmc_estimates import MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
+from .bhmc_estimates import MOST_JOINED, MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
 from .bhmc_sampler import HierarchySampler, Start
 from .checks import check_count, check_number
 from .content import check_array
@@ -64,7 +64,8 @@ class BHMC(VectorEstimator):
     n_projected : principal components kept, if there are more columns; None keeps the columns.
     start : ``"ward"`` begins the chains at a Ward tree, ``"prior"`` at trees from the prior.
     estimate : which tree stands for all draws: ``"consensus"`` is the Ward tree of how often two rows part ways, over
-        all levels and draws, ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
+        all levels and draws, and of their distance, cut where each level departs least from the draws (beyond 5,000
+        rows: as the next); ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
         expected variation of information on each level, ``"best"`` is the draw of highest (regularised) complete-data
         log-likelihood.
     n_iter, burn_in, thin, n_chains, n_jobs : sweeps of each chain; draws are kept after `burn_in` (None: half), every
@@ -217,8 +218,8 @@ class BHMC(VectorEstimator):
         """Set the fitted attributes from the trace."""
         chain, draw = self._choose_draw("best" if self.estimate == "best" else "least_squares")
         flat = self.draws().reshape(-1, *self.draws().shape[2:])
-        if self.estimate == "consensus":
-            levels = consensus(flat)
+        if self.estimate == "consensus" and len(rows) <= MOST_JOINED:
+            levels = consensus(flat, rows)
         elif self.estimate == "vi":
             levels = least_expected_vi(flat)
         else:

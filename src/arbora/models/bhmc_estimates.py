@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import pdist, squareform
 from scipy.special import logsumexp
 from sklearn.cluster import KMeans
 
@@ -20,6 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_LINKED = 2000  # data; beyond it an agglomerative tree joins k-means centres instead
+MOST_JOINED = 5000  # data; beyond it a draw stands for all, since a consensus takes memory for all pairs
 N_CENTRES = 200
 N_START_LEAVES = 20
 WARM_UP, N_KEPT, APART = 50, 30, 5  # sweeps and draws of the chain behind `predict`
@@ -64,13 +65,13 @@ def crowded(path: Ints, branching: int) -> Ints:
 # ---- point estimates ------------------------------------------------------------------------------------------------
 
 
-def consensus(draws: NDArray[np.int32]) -> Ints:
-    """The tree of the posterior mean: Ward linkage of how often two data part ways, cut level by level.
+def consensus(draws: NDArray[np.int32], rows: Floats | None = None) -> Ints:
+    """One tree for all draws: Ward linkage of how often two data part ways and how far apart they lie, cut by levels.
 
     `draws` is [draw, level, datum].  Let a datum be the vector that has a one for each node it passes in each draw:
     the squared distance of two data is the share of levels and draws on which they are apart, and Ward's criterion the
-    variance of these vectors within groups, least squares as in Binder's loss.  Each level is cut at the median number
-    of its nodes, so levels are nested.
+    variance of these vectors within groups, least squares as in Binder's loss.  To it comes the squared distance of
+    the `rows`, in units of its mean: which groups share a node higher up the draws hardly say, nearness does.
     """
     n_levels, n_data = draws.shape[1:]
     if n_data < 2:
@@ -78,11 +79,29 @@ def consensus(draws: NDArray[np.int32]) -> Ints:
     together = np.zeros((n_data, n_data))
     for level in range(n_levels):
         together += diagnostics.co_clustering_matrix(np.ascontiguousarray(draws[:, level])) / n_levels
-    apart = np.sqrt(np.maximum(1.0 - together, 0.0))
-    np.fill_diagonal(apart, 0.0)
-    tree = linkage(squareform(apart, checks=False), "ward")
-    n_nodes = [int(np.median(diagnostics.canonical(draws[:, level]).max(axis=1))) + 1 for level in range(n_levels)]
-    return diagnostics.cut_levels(tree, np.maximum.accumulate(n_nodes))
+    apart = squareform(np.maximum(1.0 - together, 0.0), checks=False)
+    if rows is not None:
+        far = pdist(rows, "sqeuclidean")
+        apart += far / (far.mean() or 1.0)
+    return cut_by_draws(linkage(np.sqrt(apart), "ward"), draws)
+
+
+def cut_by_draws(tree: Floats, draws: NDArray[np.int32]) -> Ints:
+    """Cut a linkage once for each level, at the least expected variation of information from that level of the draws.
+
+    Nodes are at most as many as the median draw has on that level, so the first level stays coarse where the draws do
+    not agree on it; and no fewer than on the level above, so levels are nested.  A group that the draws never divide
+    is not divided: rows near it could not tell where to go.
+    """
+    found: list[Ints] = []
+    for level in range(draws.shape[1]):
+        of_level = np.ascontiguousarray(draws[:, level])
+        above = int(found[-1].max()) + 1 if found else 1
+        most = int(np.median(diagnostics.canonical(of_level).max(axis=1))) + 1
+        cuts = diagnostics.cut_levels(tree, np.arange(above, max(above, most) + 1))
+        losses = [diagnostics.compare_to_draws(cut, of_level).mean() for cut in cuts]
+        found.append(cuts[int(np.argmin(losses))])
+    return np.array(found)
 
 
 def least_expected_vi(draws: NDArray[np.int32]) -> Ints:

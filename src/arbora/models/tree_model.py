@@ -194,7 +194,10 @@ class Workspace(local):
 
 
 def unit_bytes(spec: Spec, n_components: int) -> int:
-    """Working memory of one unit in the passes."""
+    """Working memory of one unit in the passes, one number a lane for what its tree needs included.
+
+    Cuts between shards depend on it, and with them the last bits of every result.
+    """
     n_lanes = 1 if n_components == 1 else n_components + -n_components % ud.LANES
     return 8 * n_lanes * (2 * spec.n_states + 3)
 
@@ -267,13 +270,13 @@ def structure_log_prob(spec: Spec, params: Params, shard: SharedForest) -> Float
         mass = s.pattern @ np.maximum(params.switch, TINY)
         out -= s.with_pattern @ np.log(mass)
     if spec.structure == "branching":
-        with np.errstate(divide="ignore"):
-            log_rho = np.log(params.branching)
-        present = s.in_slot @ np.where(params.branching > 0, log_rho, 0.0)
-        impossible = s.in_slot @ (params.branching <= 0).astype(np.float64)
-        out += np.where(impossible > 0, -np.inf, present)
+        never = params.branching <= 0
+        out += s.in_slot @ np.log(np.where(never, 1.0, params.branching))
+        if never.any():
+            out[s.in_slot @ never.astype(np.float64) > 0] = -np.inf
         alone = spec.n_slots - spec.pooled  # slots with at most one child: one chance a node, taken or not
-        out += _log_power(s.n_nodes, s.with_slot[:, :alone], 1.0 - params.branching[:alone])
+        taken = s.with_slot[:, :alone] if spec.pooled else s.with_slot  # a slice is a copy, even of everything
+        out += _log_power(s.n_nodes, taken, 1.0 - params.branching[:alone])
         if spec.pooled:  # any number of children: a chance after each, and one that fails
             out += np.multiply.outer(s.n_nodes, np.log1p(-params.branching[-1]))
     return out
@@ -283,9 +286,12 @@ def _log_power(total: Floats, taken: Any, prob: Floats) -> Floats:
     """Log of prod_l prob[l, k] ** (total[t] - taken[t, l]); 0 ** 0 is one, 0 to any more is impossible."""
     zero = prob <= 0
     log_prob = np.log(np.where(zero, 1.0, prob))
-    out = total[:, None] * log_prob.sum(axis=0) - taken @ log_prob
-    hits = total[:, None] * zero.sum(axis=0) - taken @ zero.astype(np.float64)
-    return np.where(hits > 0.5, -np.inf, out)
+    out: Floats = np.multiply.outer(total, log_prob.sum(axis=0))
+    out -= taken @ log_prob
+    if zero.any():
+        hits = np.multiply.outer(total, zero.sum(axis=0)) - taken @ zero.astype(np.float64)
+        out[hits > 0.5] = -np.inf
+    return out
 
 
 def structure_counts(spec: Spec, params: Params, shard: SharedForest, weight: Floats) -> ShapeCounts:
