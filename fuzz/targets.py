@@ -234,6 +234,8 @@ def _edited_array(array: Any, number: Callable[[], int]) -> Any:
         return array[:-1] if array.ndim else array.reshape(1)
     if what == 2:
         return array[None]
+    if what == 3 and array.dtype.kind == "U":
+        return array.astype("U9")
     if what == 3:
         return array.astype([np.float32, np.int64, np.complex128, np.uint8, np.bool_][number() % 5])
     if what == 4:

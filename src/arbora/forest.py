@@ -325,14 +325,12 @@ class Forest:
         degree = np.bincount(self.parent[self.parent >= 0], minlength=self.n_nodes)
         count = np.bincount(self.label[self.label >= 0], minlength=self.n_labels)
         top = np.argsort(-count, kind="stable")[:10]
-        sizes = self.sizes if self.n_trees else np.zeros(1, np.int64)
-        quartiles = [int(q) for q in np.quantile(sizes, [0, 0.25, 0.5, 0.75, 1], method="nearest")]
         return {
             "n_trees": self.n_trees,
             "n_nodes": self.n_nodes,
             "n_labels": self.n_labels,
             "n_slots": self.n_slots,
-            "tree_size_quartiles": quartiles,
+            "tree_size_quartiles": size_quartiles(self.sizes),
             "max_depth": int(depth.max(initial=0)),
             "max_children": int(degree.max(initial=0)),
             "leaf_fraction": int((degree == 0).sum()) / max(self.n_nodes, 1),
@@ -566,6 +564,12 @@ def _encode_labels(label: Any, vocabulary: Sequence[str] | None) -> tuple[Ints32
 def _all_integers(values: NDArray[np.object_]) -> bool:
     kinds = {kind for kind in map(type, values.tolist()) if kind is not type(None)}
     return all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds)
+
+
+def size_quartiles(sizes: Ints) -> list[int]:
+    """Least, lower quartile, median, upper quartile and greatest of the sizes of trees; zeros of none."""
+    some = sizes if len(sizes) else np.zeros(1, np.int64)
+    return [int(q) for q in np.quantile(some, [0, 0.25, 0.5, 0.75, 1], method="nearest")]
 
 
 def _check_tree_numbers(number: Ints, parents: Ints, root: Ints) -> None:

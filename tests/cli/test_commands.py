@@ -754,3 +754,19 @@ def test_demo_finds_the_known_classes(tmp_path: Path) -> None:
     assert (folder / "clusters.png").read_bytes().startswith(b"\x89PNG")
     (tmp_path / "file").write_text("")
     assert "this is a file" in fails("demo", "--output", tmp_path / "file")
+
+
+def test_info_of_a_store_goes_through_it_file_by_file(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    forest = make_documents(30, random_state=0)
+    forest.save(tmp_path / "a.forest")
+    store = arbora.ForestStore.write(forest, tmp_path / "a.store", shard_nodes=200)
+    assert len(store.entries) > 2
+    monkeypatch.setattr(arbora.ForestStore, "to_forest", None)  # it would fail
+    whole, parts = (json.loads(run("info", tmp_path / name, "--json")) for name in ("a.forest", "a.store"))
+    counted = ("n_files", "n_distinct_trees", "n_distinct_subtrees")  # trees of two files may be the same
+    assert {key: value for key, value in parts.items() if key not in counted} == {
+        key: value for key, value in whole.items() if key not in counted
+    }
+    assert (whole["n_files"], parts["n_files"]) == (1, len(store.entries))
+    assert whole["n_distinct_subtrees"] <= parts["n_distinct_subtrees"] <= forest.n_nodes
+    assert "file by file" in run("info", tmp_path / "a.store")

@@ -1,7 +1,9 @@
 """Files and numbers made to hurt: bounded time and memory, and one sentence."""
 
+import gzip
 import json
 import math
+import os
 import tracemalloc
 import zipfile
 from pathlib import Path
@@ -181,3 +183,43 @@ def test_likelihood_of_a_million_nodes_with_a_hundred_thousand_labels() -> None:
     two = ab.HiddenTreeMixture(2, 3, max_iter=2, tol=0, random_state=0, init="random").fit(Forest.concat([tree, tree]))
     assert np.isfinite(two.history_).all()
     assert np.isfinite(two.score_samples(tree)).all()
+
+
+@pytest.mark.parametrize("ending", ["json", "jsonl", "nwk", "mrg", "xml", "html"])
+def test_gzip_bombs(ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arbora.io.sources.UNPACKED_BYTES", 2**20)
+    path = tmp_path / f"a.{ending}.gz"
+    path.write_bytes(gzip.compress(b" " * 2**27))
+    tracemalloc.start()
+    try:
+        with pytest.raises(ReadError, match="unpacks to more than"):
+            ab.read(path)
+        assert tracemalloc.get_traced_memory()[1] < 2**26
+    finally:
+        tracemalloc.stop()
+
+
+def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
+    (tmp_path / "a.nwk").write_text("(a,b)c;")
+    os.mkfifo(tmp_path / "b.nwk")
+    assert ab.read(tmp_path).n_trees == 1
+    for load in (ab.load, ab.load_forest):
+        os.mkfifo(tmp_path / "b.forest") if not (tmp_path / "b.forest").exists() else None
+        with pytest.raises(ModelFileError, match="it is a pipe"):
+            load(tmp_path / "b.forest")
+
+
+@pytest.mark.parametrize(
+    ("name", "text", "n_trees"),
+    [
+        ("a.jsonl", '\ufeff{"label": "a"}\r\n{"label": "b"}\r\n', 2),
+        ("a.nwk", "(a,b)c;\r\n(a)b;\r\n", 2),
+        ("a.mrg", "(S (A a)\r\n (B b))\r\n", 1),
+        ("a.conllu", "1\ta\ta\tN\t_\t_\t0\troot\t_\t_\r\n\r\n", 1),
+    ],
+)
+def test_line_ends_of_windows(name: str, text: str, n_trees: int, tmp_path: Path) -> None:
+    (tmp_path / name).write_bytes(text.encode())
+    forest = ab.read(tmp_path / name)
+    assert forest.n_trees == n_trees
+    assert not any("\r" in word for word in forest.vocabulary)

@@ -1,12 +1,13 @@
 """Results as people read them: a summary of clusters, of a forest, of predictions."""
 
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from ..forest import Forest
-from ..sharing import share
+from ..forest import Forest, size_quartiles
+from ..sharing import iter_shards
 from ..summary import LEGEND, Summary, counted, shape_told, told
 from .tell import printable, stdout_console
 
@@ -137,19 +138,37 @@ def assignment_warning(facts: Mapping[str, Any]) -> str | None:
 
 
 def forest_facts(forest: Forest, n_top: int) -> dict[str, Any]:
-    """What `describe` says, the most frequent labels, distinct subtrees and trees, and the classes."""
-    facts = forest.describe()
-    count = np.bincount(forest.label[forest.label >= 0], minlength=forest.n_labels)
+    """What `describe` says, the most frequent labels, distinct subtrees and trees, and the classes.
+
+    A store is gone through file by file; subtrees and trees that are the same in two files count twice.
+    """
+    count, classes = np.zeros(forest.n_labels, np.int64), Counter[str]()
+    told, sizes, n_units, n_distinct, has_classes = [], [], 0, 0, False
+    for part in forest.parts():
+        told.append(part.describe())
+        sizes.append(part.sizes)
+        count += np.bincount(part.label[part.label >= 0], minlength=forest.n_labels)
+        for shard in iter_shards(part.arrays, max(forest.n_slots, 1)):
+            n_units, n_distinct = n_units + shard.n_units, n_distinct + shard.n_distinct_trees
+        if part.target is not None:
+            has_classes = True
+            names, size = np.unique(part.target, return_counts=True)
+            classes.update({str(name): int(n) for name, n in zip(names.tolist(), size, strict=True)})
     top = [m for m in np.argsort(-count, kind="stable")[:n_top].tolist() if count[m]]
-    facts["top_labels"] = {forest.vocabulary[m]: int(count[m]) for m in top}
-    shards = share(forest.arrays, max(forest.n_slots, 1))
-    facts["n_distinct_subtrees"] = sum(shard.n_units for shard in shards)
-    facts["n_distinct_trees"] = sum(shard.n_distinct_trees for shard in shards)
-    facts["classes"] = None
-    if forest.target is not None:
-        names, size = np.unique(forest.target, return_counts=True)
-        facts["classes"] = {str(name): int(n) for name, n in zip(names.tolist(), size, strict=True)}
-    return facts
+    n_leaves = sum(round(one["leaf_fraction"] * one["n_nodes"]) for one in told)
+    return {
+        **{key: getattr(forest, key) for key in ("n_trees", "n_nodes", "n_labels", "n_slots")},
+        "n_files": len(told),
+        "tree_size_quartiles": size_quartiles(np.concatenate(sizes)),
+        **{key: max(one[key] for one in told) for key in ("max_depth", "max_children")},
+        "leaf_fraction": n_leaves / max(forest.n_nodes, 1),
+        **{key: sum(one[key] for one in told) for key in ("n_missing_labels", "n_unseen_labels")},
+        "top_labels": {forest.vocabulary[m]: int(count[m]) for m in top},
+        "n_distinct_subtrees": n_units,
+        "n_distinct_trees": n_distinct,
+        "n_classes": len(classes) if has_classes else None,
+        "classes": dict(sorted(classes.items())) if has_classes else None,
+    }
 
 
 def show_forest(facts: Mapping[str, Any]) -> None:
@@ -157,9 +176,10 @@ def show_forest(facts: Mapping[str, Any]) -> None:
     console = stdout_console()
     low, quarter, median, most, high = facts["tree_size_quartiles"]
     subtrees, nodes = facts["n_distinct_subtrees"], facts["n_nodes"]
+    where = " (file by file)" if facts["n_files"] > 1 else ""
     rows = {
-        "trees": f"{facts['n_trees']:,}, of which {facts['n_distinct_trees']:,} distinct",
-        "nodes": f"{nodes:,}, in {subtrees:,} distinct subtrees ({nodes / max(subtrees, 1):.1f} nodes to one)",
+        "trees": f"{facts['n_trees']:,}, of which {facts['n_distinct_trees']:,} distinct{where}",
+        "nodes": f"{nodes:,}, in {subtrees:,} distinct subtrees{where} ({nodes / max(subtrees, 1):.1f} nodes to one)",
         "nodes a tree": f"{low} to {high}; half of the trees {quarter} to {most}, median {median}",
         "depth": f"at most {facts['max_depth']}",
         "children": f"at most {facts['max_children']}, in {facts['n_slots']} slots",

@@ -33,7 +33,7 @@ def info(
     from . import reading, show
 
     with Teller(quiet).listening():
-        forest = reading.read_trees(reading.find(paths, format, read), skip_bad, classes, quiet)
+        forest = reading.open_trees(reading.find(paths, format, read), skip_bad, classes, quiet)
         facts = show.forest_facts(forest, top)
     if as_json:
         print_json(facts)

@@ -10,6 +10,7 @@ import io
 import json
 import math
 import os
+import stat
 import struct
 import zipfile
 import zlib
@@ -120,6 +121,8 @@ def read_container(
     been read; arrays named by `without`, up to a dot, stay packed.
     """
     try:
+        if data is None and stat.S_ISFIFO(os.stat(path).st_mode):
+            raise ModelFileError(f"{path}: it is a pipe; wanted a file, so write what comes through it to one first")
         with zipfile.ZipFile(path if data is None else io.BytesIO(data)) as zipped:
             head = _read_header(path, zipped, kind)
             arrays = _read_arrays(path, zipped, head["arrays"], max_bytes, without)

@@ -3,6 +3,7 @@
 import contextlib
 import glob
 import gzip
+import io
 import logging
 import os
 import stat
@@ -10,7 +11,7 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import IO, NamedTuple, cast
+from typing import IO, Any, NamedTuple, cast
 
 from ..errors import ReadError, SkippedFilesWarning
 from ..forest import Forest
@@ -23,6 +24,7 @@ logger = logging.getLogger(__name__)
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 CHUNK = 1 << 20  # bytes read at a time
+UNPACKED_BYTES, UNPACKED_RATIO = 2**30, 100  # of gzip data: the larger of the two is what they may unpack to
 STORE = ".store"  # a folder of this ending is one thing, like a file
 
 
@@ -129,8 +131,9 @@ def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
         stores = [name for name in folders if name.endswith(STORE)]
         folders[:] = [name for name in folders if name not in stores]  # what is in a store is the store's own
         for name in [*names, *stores]:
-            if plain_name(name).endswith(suffixes):
-                yield os.path.join(where, name)
+            path = os.path.join(where, name)
+            if plain_name(name).endswith(suffixes) and (name in stores or os.path.isfile(path)):
+                yield path  # no pipes or sockets, which nobody may ever write to
 
 
 def _without_results(folder: str, found: list[str]) -> list[str]:
@@ -151,6 +154,33 @@ def plain_name(path: str) -> str:
 # ---- opening --------------------------------------------------------------------------------------------------------
 
 
+class _Limited(io.RawIOBase):
+    """What gzip data unpack to, with an end to those that are made to fill the memory."""
+
+    def __init__(self, path: str) -> None:
+        self.packed = gzip.GzipFile(path)
+        self.left = self.most = max(UNPACKED_BYTES, UNPACKED_RATIO * os.stat(path).st_size)
+
+    def readable(self) -> bool:
+        return True
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.packed.read1(len(buffer))
+        self.left -= len(data)
+        if self.left < 0:
+            raise Fault(f"it unpacks to more than {self.most} bytes, as made to do harm; unpack it if you trust it")
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        self.packed.close()
+        super().close()
+
+
+def _unpacked(path: str) -> io.BufferedReader:
+    return io.BufferedReader(_Limited(path), 2**17)
+
+
 class _Opened:
     """A file open for reading bytes, unpacked if it is gzip; failures inside the block become a Fault."""
 
@@ -159,7 +189,7 @@ class _Opened:
 
     def __enter__(self) -> IO[bytes]:
         try:
-            opened = gzip.open(self.path) if self.path.lower().endswith(".gz") else open(self.path, "rb")
+            opened = _unpacked(self.path) if self.path.lower().endswith(".gz") else open(self.path, "rb")
         except (OSError, ValueError) as error:
             raise Fault(_reason(error)) from None
         self.file = cast(IO[bytes], opened)
