@@ -82,9 +82,10 @@ def pomegranate(labels, start, transition, emission):
     def run(n_steps, score=False):
         states = [Categorical(row[None]) for row in emission]
         # Any state may end a chain, for nothing; what fit makes of that is its own affair.
-        model = module.DenseHMM(states, transition, start, torch.ones(N_STATES), max_iter=n_steps or 1, tol=0.0)
-        if n_steps:
-            model.fit(data)
+        model = module.DenseHMM(states, transition, start, torch.ones(N_STATES))
+        for _ in range(n_steps):  # as its fit does, which ends sooner where rounding hides what was gained
+            model.summarize(data)
+            model.from_summaries()
         return float(model.log_probability(data).double().sum()) if score else None
 
     return run
@@ -149,7 +150,6 @@ def main():
         "dynamax": dynamax(labels, *model),
     }
     print(f"{N} chains of {LENGTH} nodes, {N_STATES} states, {N_SYMBOLS} symbols")
-    more = 4 if quick else 10
     wanted = {steps: runs["arbora"](steps, score=True) for steps in (0, STEPS)}
     times = {}
     for name, run in runs.items():
@@ -158,10 +158,11 @@ def main():
         steps, tolerance = (0, 1e-6) if name == SINGLE else (STEPS, 1e-10)
         found = run(steps, score=True)
         assert abs(found / wanted[steps] - 1.0) <= tolerance, f"{name}: log-likelihood {found}, ours {wanted[steps]}"
+        more = (4 if quick else 10) * (1 if "hmmlearn" in name else 4)  # enough to stand out from what comes before
         times[name] = (seconds(run, 1 + more) - seconds(run, 1)) / more
         told = f"{1e3 * times[name]:8.1f} ms an iteration, {times[name] / times['arbora']:6.1f} times ours"
         print(f"  {name:30} {told}; log-likelihood after {steps} steps {found:.6f}")
-    for name, bound in (("hmmlearn, scaling", 5), ("hmmlearn, log", 40), (SINGLE, 2), ("dynamax", 10)):
+    for name, bound in (("hmmlearn, scaling", 5), ("hmmlearn, log", 40), (SINGLE, 5), ("dynamax", 10)):
         if name in times:
             judge(f"{name} / arbora", times[name] / times["arbora"], bound)
     finish()

@@ -88,6 +88,7 @@ def compare(path, n_iterations, repeat, wanted):
                 judge(f"one worker / {n} workers", ratio, wanted[n])
             else:
                 print(f"  one worker / {n} workers: {ratio:.2f} (no bound on {cores} cores)")
+    print(f"load of the machine in the last quarter of an hour: {os.getloadavg()[2]:.1f} on {cores} cores")
     print("objectives and parameters of all fits are equal to the last bit")
 
 
