@@ -1,4 +1,6 @@
-"""Fuzz one target with atheris: ``python -m fuzz.run TARGET [SECONDS]``; inputs that fail go to the corpus.
+"""Fuzz one target with atheris: ``python -m fuzz.run TARGET [SECONDS [FOLDER]]``; inputs that fail go to the corpus.
+
+FOLDER keeps what was found on the way, and is gone on from the next time; without one it is forgotten.
 
 Atheris is not a dependency of the tests: ``pip install --group fuzz`` brings it.
 """
@@ -13,7 +15,7 @@ os.environ["NUMBA_DISABLE_JIT"] = "1"  # kernels are seen by the fuzzer as Pytho
 
 import atheris
 
-with atheris.instrument_imports(include=["arbora"], exclude=["arbora.models", "arbora.kernels", "arbora.diagnostics"]):
+with atheris.instrument_imports(include=["arbora"], exclude=["arbora.kernels", "arbora.diagnostics"]):
     from fuzz.targets import CORPUS, TARGETS, seeds
 
 warnings.simplefilter("ignore")  # uncompiled hashing overflows on purpose, and numpy says so
@@ -21,15 +23,23 @@ warnings.simplefilter("ignore")  # uncompiled hashing overflows on purpose, and 
 
 def main() -> None:
     if len(sys.argv) < 2 or sys.argv[1] not in TARGETS:
-        sys.exit(f"usage: python -m fuzz.run TARGET [SECONDS]; targets: {', '.join(TARGETS)}")
+        sys.exit(f"usage: python -m fuzz.run TARGET [SECONDS [FOLDER]]; targets: {', '.join(TARGETS)}")
     name = sys.argv[1]
     lasting = sys.argv[2] if len(sys.argv) > 2 else "60"
-    folder = Path(tempfile.mkdtemp())
-    for number, seed in enumerate(seeds(name)):
+    folder = Path(sys.argv[3] if len(sys.argv) > 3 else tempfile.mkdtemp())
+    folder.mkdir(parents=True, exist_ok=True)
+    started = seeds(name)
+    for number, seed in enumerate(started):
         (folder / f"seed{number}").write_bytes(seed)
     (CORPUS / name).mkdir(parents=True, exist_ok=True)
-    failed = f"-artifact_prefix={CORPUS / name}/"
-    atheris.Setup([sys.argv[0], str(folder), f"-max_total_time={lasting}", "-max_len=4096", failed], TARGETS[name])
+    options = [
+        f"-max_total_time={lasting}",
+        f"-max_len={max(4096, *map(len, started))}",
+        f"-artifact_prefix={CORPUS / name}/",
+        "-timeout=120",  # seconds for one input of a few kB
+        "-rss_limit_mb=2048",
+    ]
+    atheris.Setup([sys.argv[0], str(folder), *options], TARGETS[name])
     atheris.Fuzz()
 
 

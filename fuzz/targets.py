@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from sklearn.neural_network import MLPClassifier
 
 import arbora as ab
 from arbora.chain_store import load_trace
@@ -84,17 +85,48 @@ def _good(kind: str) -> bytes:
             path.unlink(missing_ok=True)
             ab.HiddenTreeMixture(2, 2, max_iter=2, random_state=0, checkpoint=path).fit(_trees())
         else:
-            _models()[kind]().fit(_trees()).save(path)
+            MODELS[kind]().fit(samples_for(kind)).save(path)
     return path.read_bytes()
 
 
-def _models() -> dict[str, Any]:
-    return {
-        "HiddenTreeMixture": lambda: ab.HiddenTreeMixture(2, 2, max_iter=2, random_state=0),
-        "HiddenTree": lambda: ab.HiddenTree(2, max_iter=2, random_state=0),
-        "InfiniteHiddenTreeMixture": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=2, n_start=1, random_state=0),
-        "SlotLabelCounts": ab.SlotLabelCounts,
-    }
+@cache
+def _rows() -> Any:
+    return np.random.default_rng(0).normal(size=(9, 2)).round(3) + np.arange(9)[:, None] // 3 * 4
+
+
+ON_TREES: dict[str, Callable[[], Any]] = {
+    "HiddenTreeMixture": lambda: ab.HiddenTreeMixture(2, 2, max_iter=2, random_state=0),
+    "HiddenTree": lambda: ab.HiddenTree(2, max_iter=2, random_state=0),
+    "InfiniteHiddenTreeMixture": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=2, n_start=1, random_state=0),
+    "SlotLabelCounts": ab.SlotLabelCounts,
+    "TreeUnionMixture": lambda: ab.TreeUnionMixture(labels=True),
+    "UnionEmbedding": lambda: ab.UnionEmbedding(2, labels=True, random_state=0),
+    "TreeEditClustering": lambda: ab.TreeEditClustering(2, costs="learnt", random_state=0),
+    "TreeClassifier": lambda: ab.TreeClassifier(
+        ab.HiddenTree(2, max_iter=2), MLPClassifier((2,), max_iter=2), random_state=0
+    ),
+    "GenerativeTreeClassifier": lambda: ab.GenerativeTreeClassifier(ab.HiddenTree(2, max_iter=2), random_state=0),
+}
+ON_ROWS: dict[str, Callable[[], Any]] = {
+    "DPGaussianMixture": lambda: ab.DPGaussianMixture(n_iter=4, n_chains=1, random_state=0),
+    "NHCM": lambda: ab.NHCM(n_iter=4, n_chains=1, random_state=0),
+    "BHMC": lambda: ab.BHMC(2, n_iter=4, n_chains=1, random_state=0),
+    "RBHMC": lambda: ab.RBHMC(2, n_iter=4, n_chains=1, random_state=0),
+}
+MODELS = ON_TREES | ON_ROWS
+
+
+def samples_for(kind: str) -> Any:
+    """What a model of this kind is fitted to."""
+    return _rows() if kind in ON_ROWS else _trees()
+
+
+def good_file(kind: str) -> Path:
+    """A good file of this kind, to read and leave alone."""
+    path = _folder() / f"good.{kind}"
+    if not path.exists():
+        path.write_bytes(_good(kind))
+    return path
 
 
 def _use(kind: str, path: Path) -> None:
@@ -112,11 +144,20 @@ def _use(kind: str, path: Path) -> None:
     elif kind == "fit":
         FitCheckpoint(path, {}).read(np.random.default_rng(0), param_shapes(Spec(2, 4, 2, "bottom", "branching"), 2))
     else:
-        model = ab.load(path)
-        for method in ("predict_proba", "transform"):
-            if hasattr(model, method):
-                values = getattr(model, method)(_trees())
-                assert not np.isnan(values.data if hasattr(values, "indptr") else values).any(), "nan"
+        use_model(ab.load(path), samples_for(kind))
+
+
+def use_model(model: Any, data: Any) -> None:
+    """Everything that a fitted model tells of data; it must be told, and be numbers."""
+    for method in ("predict", "predict_proba", "predict_levels", "transform", "score_samples", "surprise", "decode"):
+        if hasattr(model, method):
+            values = getattr(model, method)(data)
+            values = values.data if hasattr(values, "indptr") else values
+            assert values.dtype.kind not in "fc" or not np.isnan(values).any(), f"{method} gave nan"
+    for method in ("get_feature_names_out", "n_parameters"):
+        if hasattr(model, method):
+            getattr(model, method)()
+    model.hierarchy_.to_newick() if hasattr(model, "hierarchy_") else None
 
 
 def load(kind: str, data: bytes) -> None:
@@ -209,7 +250,7 @@ def _edited_array(array: Any, number: Callable[[], int]) -> Any:
 TARGETS: dict[str, Callable[[bytes], None]] = {
     **{f"read-{format}": partial(read, format) for format in FORMATS if format not in OWN},
     **{f"load-{kind}": partial(load, kind) for kind in ("forest", "store", "trace", "fit", "HiddenTreeMixture")},
-    **{f"forge-{kind}": partial(forge, kind) for kind in ("forest", "store", "trace", "fit", *_models())},
+    **{f"forge-{kind}": partial(forge, kind) for kind in ("forest", "store", "trace", "fit", *MODELS)},
 }
 
 

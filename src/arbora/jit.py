@@ -5,8 +5,10 @@ because numba's cache does not see edits in another one; ``fastmath`` may contra
 anything more turns the guards against 0/0 into nan.  ``ARBORA_NO_CACHE=1`` turns the on-disk cache off.
 """
 
+import contextlib
 import os
 from collections.abc import Callable
+from functools import partial
 from typing import Any, TypeVar, cast
 
 import numba
@@ -25,4 +27,9 @@ def inlined(function: F) -> F:
 def jit(function: F) -> F:
     """Compile a kernel lazily, at its first call."""
     decorate = numba.njit(cache=_CACHE, nogil=True, error_model="numpy", fastmath={"contract"})
-    return cast(F, decorate(function))
+    kernel = decorate(function)
+    cache = getattr(kernel, "_cache", None)
+    if cache is not None:
+        # A cache that cannot be read or written (a full disk) costs time; it must not stop the work.
+        cache._guard_against_spurious_io_errors = partial(contextlib.suppress, OSError)
+    return cast(F, kernel)

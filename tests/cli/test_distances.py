@@ -9,8 +9,9 @@ import pytest
 from typer.testing import CliRunner
 
 import arbora as ab
-from arbora.cli import app
+from arbora.cli import app, files
 from arbora.models import edit_distance as module
+from arbora.models import matrix_filling
 
 TREES = [("a", ["b", "c"]), ("a", ["c", "b"]), ("x", ["b", ("c", ["d"])]), "a"]
 
@@ -74,6 +75,22 @@ def test_an_interrupt_leaves_what_is_done(trees: Path, tmp_path: Path, monkeypat
     done = CliRunner().invoke(app, ["distances", str(trees), "--output", str(tmp_path / "d.npz")])
     assert done.exit_code == 0
     assert "going on from" in done.stderr
+    with np.load(tmp_path / "d.npz") as stored:
+        assert np.array_equal(stored["distance"], ab.edit_distances(TREES))
+    assert not (tmp_path / "d.npz.part").exists()
+
+
+def test_what_is_done_is_kept_until_the_output_is_there(
+    trees: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(matrix_filling, "SAVE_EVERY", -1.0)  # as if it had taken long
+    with monkeypatch.context() as patch:
+        patch.setattr(files, "write_matrix", lambda *_: (_ for _ in ()).throw(OSError(28, "No space left", "d.npz")))
+        assert "No space left" in run("distances", trees, "--output", tmp_path / "d.npz", code=1)
+    assert (tmp_path / "d.npz.part").exists()
+    with monkeypatch.context() as patch:
+        patch.setattr(module, "_comparer", lambda *_: None)  # nothing is left to compare
+        run("distances", trees, "--output", tmp_path / "d.npz")
     with np.load(tmp_path / "d.npz") as stored:
         assert np.array_equal(stored["distance"], ab.edit_distances(TREES))
     assert not (tmp_path / "d.npz.part").exists()

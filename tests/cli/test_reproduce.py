@@ -8,6 +8,8 @@ from typer.testing import CliRunner
 from arbora import reproduce
 from arbora.cli import app
 from arbora.errors import DataNotFoundError
+from arbora.reproduce import judges
+from arbora.reproduce.runs import run_all
 from arbora.reproduce.table import Picture, Table, as_csv
 
 PNG = b"\x89PNG stands for a picture"
@@ -28,7 +30,7 @@ def calls(monkeypatch):
         """A small table."""
         made.append(("small", quick))
         table = Table("Title", ["a"], [[str(quick)]], verdict="all within")
-        table.pictures["figure"] = Picture("A caption", PNG, as_csv(["x", "y"], [("b", 0.5)]))
+        table.pictures["figure"] = Picture(PNG, "A caption", as_csv(["x", "y"], [("b", 0.5)]))
         return table
 
     def other(quick):
@@ -110,20 +112,37 @@ def test_the_list_unknown_names_and_json(calls, tmp_path):
     assert record["command"] == "arbora reproduce small"
 
 
-def test_a_table_cut_short_is_written_and_gone_on_with(calls, tmp_path, monkeypatch):
-    full = reproduce.EXPERIMENTS["small"]
+def square(task: int) -> int:
+    done.append(task)
+    if task == 2 and done.count(2) == 1:
+        raise KeyboardInterrupt
+    return task * task
 
-    def cut_short(quick):
-        """A table that is not whole."""
-        table = full(quick)
-        table.finished = False
-        return table
 
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "small", cut_short)
-    done = run("small", "other", "-o", tmp_path, code=130)
-    assert "the same command goes on" in done.stderr
-    assert (tmp_path / "small.md").exists()
-    assert calls == [("small", False)]
-    monkeypatch.setitem(reproduce.EXPERIMENTS, "small", full)
-    run("small", "other", "-o", tmp_path)
-    assert calls == [("small", False), ("small", False), ("other", False)]
+done: list[int] = []
+
+
+def test_an_experiment_goes_on_at_the_run_it_stopped_at(calls, tmp_path, monkeypatch):
+    def squares(quick):
+        """Squares."""
+        return Table("Squares", ["n"], [[str(n)] for n in run_all("squares", square, [1, 2, 3])])
+
+    done.clear()
+    monkeypatch.setitem(reproduce.EXPERIMENTS, "squares", squares)
+    told = run("squares", "-o", tmp_path, code=130)
+    assert "the same command goes on" in told.stderr
+    assert [path.name for path in tmp_path.iterdir()] == ["squares.runs"]
+    assert "| 9 |" in run("squares", "-o", tmp_path).stdout
+    assert done == [1, 2, 2, 3]
+    assert not list(tmp_path.glob("*.runs"))
+
+
+def test_tables_made_before_are_judged_again(calls, tmp_path, monkeypatch):
+    run("small", "-o", tmp_path)
+    monkeypatch.setitem(judges.JUDGES, "small", lambda table: setattr(table, "verdict", f"{table.title}: new"))
+    shown = run("small", "-o", tmp_path).stdout
+    assert len(calls) == 1
+    assert "**Verdict:** Title: new" in shown
+    assert shown.strip() == (tmp_path / "small.md").read_text().strip()
+    assert "![A caption](figure.png)" in shown
+    assert "| Title: new |" in (tmp_path / "summary.md").read_text()

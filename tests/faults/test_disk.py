@@ -1,5 +1,6 @@
 """Disks that are full and files that cannot be read: one sentence, and what was there before is still there."""
 
+import importlib.util
 import os
 from pathlib import Path
 
@@ -11,6 +12,7 @@ from arbora import Forest, ForestStore, ModelFileError
 from arbora.cli import reading
 from arbora.datasets import make_documents
 from arbora.io import write_jsonl
+from arbora.jit import jit
 from tests.faults.killing import full_disk, leftovers
 
 pytestmark = [pytest.mark.compiled, pytest.mark.skipif(os.name != "posix", reason="limits are set as POSIX does")]
@@ -97,3 +99,17 @@ def test_every_cut_and_flipped_file_is_told(forest: Forest, model: ab.HiddenTree
                 else:
                     assert np.array_equal(found.score_samples(forest), scores)
         path.write_bytes(good)
+
+
+def test_full_disk_while_a_kernel_is_compiled(tmp_path: Path) -> None:
+    """Compiled code that finds no room on the disk is used all the same."""
+    source = tmp_path / "doubling.py"
+    source.write_text("def double(x):\n    return 2 * x\n")
+    spec = importlib.util.spec_from_file_location("doubling", source)
+    module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    kernel = jit(module.double)
+    with full_disk(100):
+        assert kernel(21) == 42
+    assert kernel.stats.cache_misses
+    assert jit(module.double)(2.5) == 5.0  # once there is room

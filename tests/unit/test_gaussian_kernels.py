@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 from arbora.kernels import blocks as bl
 from arbora.kernels import nested_gaussian as ng
@@ -102,6 +103,22 @@ def test_a_full_pool_stops_the_sweep_and_a_larger_one_goes_on():
     state, info = many.step(rng, many.init(rng))
     assert state.subcluster.min() == 0
     assert info["n_subclusters"] > 20
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_a_start_on_many_rows_seats_a_sample_well_and_the_first_sweep_all(kind):
+    rng = np.random.default_rng(0)
+    truth = rng.integers(3, size=1200)
+    x = 8.0 * np.array([[-1.0, 0.0], [1.0, 0.0], [0.0, 1.0]])[truth] + 0.5 * rng.normal(size=(1200, 2))
+    setting, _ = setting_of(kind, 2, start="sequential")
+    sampler = gs.NestedGibbs(x, setting)
+    state = sampler.init(rng)
+    seated = state.subcluster >= 0
+    assert seated.sum() == gs.N_SAMPLE
+    assert adjusted_rand_score(truth[seated], state.subcluster[seated]) > 0.9
+    state, _ = sampler.step(rng, state)
+    assert (state.subcluster >= 0).all()
+    assert adjusted_rand_score(truth, state.subcluster) > 0.9
 
 
 @pytest.mark.parametrize("kind", KINDS)

@@ -99,6 +99,12 @@ def test_history_and_sizes() -> None:
     assert [bar.get_width() for bar in plot.sizes([0, 0, 2]).patches] == [2, 1]
 
 
+@pytest.mark.parametrize("draw", [plot.history, plot.sizes, lambda values: plot.silhouette(values, values)])
+def test_nothing_to_draw_is_said(draw) -> None:
+    with pytest.raises(SettingError, match="is empty, and there is nothing to draw; wanted"):
+        draw([])
+
+
 def test_axes_of_the_caller_are_used() -> None:
     ax = plot.new_figure().add_subplot()
     assert plot.sizes(LABELS, ax) is ax

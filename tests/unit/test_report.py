@@ -277,6 +277,17 @@ def test_names_are_shortened_by_bytes() -> None:
     assert columns.shortened("a\x1b\n\udc80") == "a\\x1b\\n\\udc80"
 
 
+def test_names_of_classes_are_shortened_wherever_they_stand() -> None:
+    names = [f"{c}{'x' * 200}{c}" for c in "ab"]
+    forest = ab.datasets.make_random_trees(12, 4, 3, 12, random_state=0).with_target([names[n % 2] for n in range(12)])
+    model = ab.TreeClassifier(ab.HiddenTreeMixture(1, 1, max_iter=1, tol=0), "logistic", novelty=None, random_state=0)
+    page = gather(model.fit(forest), forest.with_target([names[n // 6] for n in range(12)]))
+    assert page["scores"]["mistaken"]
+    told = json.dumps({key: page[key] for key in ("group_names", "scores", "groups", "classes", "border")})
+    assert "x" * 91 not in told
+    assert max(len(name.encode()) for name in page["group_names"]) <= 90
+
+
 def test_numbers_are_plain() -> None:
     assert columns.rounded([1.0, 0.12345, np.nan, np.inf]) == [1, 0.123, None, None]
     assert columns.figure(float("inf")) is None

@@ -7,7 +7,8 @@ import numpy as np
 import pytest
 
 import arbora as ab
-from arbora.reproduce import authors, authors_kernels, figures, inex, procedures, published, runs, synthetic
+from arbora.reproduce import authors, authors_kernels, figures, inex, procedures, published, runs, synthetic, verdict
+from arbora.reproduce.judges import judge
 from arbora.reproduce.published import Row
 from tests.reference import authors as twin
 from tests.reference import hidden_tree as exact_twin
@@ -140,18 +141,20 @@ def test_published_tables_are_whole():
     assert len(published.TABLE1) == len(published.TABLE2) == len(published.TABLE3) == 21
     assert set(published.TABLE2) == set(published.TABLE3)
     assert str(published.TABLE1[Row("infinite", 4, 2.0)]) == "0.51 (0.00)"
-    assert published.prototype1(Row("infinite", 8, 2.0))[0] == "0.49 (0.04) / 0.70 1*"
-    assert all(len(published.prototype1(row)) == 6 for row in published.TABLE1)
+    assert published.prototype1(Row("infinite", 8, 2.0)) == "0.49 (0.04) / 0.70 1*"
 
 
 @pytest.mark.compiled
 def test_table_1_has_every_column_and_a_verdict():
     rows = [Row("single", 3, 1), Row("finite", 4, 3), Row("infinite", 4, 2.0)]
     table = synthetic.compare("generated", rows, 1, 2, n_iter=3)
+    judge("000-table1", table)
     assert [len(row) for row in table.rows] == [len(table.header)] * 3
-    assert [row[2] for row in table.rows] == ["0.03 (0.00)", "0.45 (0.05)", "0.51 (0.00)"]
-    assert [row[-1] != "" for row in table.rows] == [False, False, True]  # the exact sampler is of the last row
+    assert [row[3] for row in table.rows] == ["0.03 (0.00)", "0.45 (0.05)", "0.51 (0.00)"]
+    assert [[cell != "" for cell in row[4:]] for row in table.rows] == [[True] * 4 + [False] * 2] * 2 + [[True] * 6]
+    assert all(row[5].split()[0].strip(":") in verdict.WORDS for row in table.rows)
     readings, found = table.more
+    assert all(word in verdict.WORDS for row in readings.rows for word in (cell.split()[0] for cell in row[4::2]))
     assert [len(row) for row in readings.rows] == [len(readings.header)] * 3
     assert len(found.rows) == 1
     text = table.markdown("command", 1.0)
@@ -160,24 +163,18 @@ def test_table_1_has_every_column_and_a_verdict():
 
 
 @pytest.mark.parametrize(
-    ("silhouette", "n_clusters", "words"),
+    ("ari", "n_clusters", "words"),
     [
-        (0.52, 3, "within: the types in 2 of 2"),
-        (0.40, 3, "worse (-0.11): the types in 0 of 2, three mixed clusters in 2"),
-        (0.30, 5, "worse (-0.21): the types in 0 of 2, a type split in 2"),
-        (0.60, 2, "better (+0.09): the types in 0 of 2, types merged in 2"),
-        (None, 1, "undefined: the types in 0 of 2, one cluster in 2"),
+        (0.98, 3, "the types in 2 of 2"),
+        (0.5, 3, "the types in 0 of 2, three mixed clusters in 2"),
+        (0.5, 5, "the types in 0 of 2, a type split in 2"),
+        (0.5, 2, "the types in 0 of 2, types merged in 2"),
+        (0.0, 1, "the types in 0 of 2, one cluster in 2"),
     ],
 )
-def test_verdicts(silhouette, n_clusters, words):
-    labels = np.arange(6) % n_clusters
-    run = runs.Run(labels, silhouette, 1.0, 0.98 if silhouette == 0.52 else 0.5, 0.0, np.array([]))
-    assert synthetic.verdict(published.Published(0.51, 0.0), [run] * 2, Row("infinite", 4, 2.0)) == words
-
-
-def test_verdicts_are_tallied():
-    verdicts = ["within: x", "worse (-0.21)", "within", "undefined"]
-    assert synthetic.tally(verdicts) == "2 within, 0 better, 1 worse, 1 undefined"
+def test_why_a_silhouette_is_what_it_is(ari, n_clusters, words):
+    run = runs.Run(np.arange(6) % n_clusters, 0.5, 1.0, ari, 0.0, np.array([]))
+    assert synthetic.why([run] * 2, Row("infinite", 4, 2.0)) == words
 
 
 def read_csv(text):
@@ -188,6 +185,9 @@ def read_csv(text):
 def test_figures_of_the_synthetic_trees():
     pytest.importorskip("matplotlib")
     table = figures.draw("generated", 1)
+    judge("000-figures5-7", table)
+    assert [row[4] != "" for row in table.rows] == [row[2] != "" for row in table.rows]
+    assert "against" in table.rows[-1][4]
     assert list(table.pictures) == ["000-figure5", "000-figure6", "000-figure7"]
     assert all(picture.png.startswith(PNG) for picture in table.pictures.values())
     five, six, seven = (read_csv(picture.data) for picture in table.pictures.values())
@@ -204,8 +204,10 @@ def test_tables_and_figures_of_inex():
     pytest.importorskip("matplotlib")
     rows = [Row("finite", 2, 6), Row("infinite", 2, 2.0)]
     table = inex.compare("generated", rows, 1, 3)
+    judge("000-tables2-3", table)
     for part in (table, *table.more):
-        assert [len(row) for row in part.rows] == [len(part.header)] * 2
+        assert {len(row) for row in part.rows} == {len(part.header)}
+        assert {row[-1].split()[0] for row in part.rows} <= set(verdict.WORDS)
     assert list(table.pictures) == ["000-figure8", "000-figure10", "000-figure11"]
     assert all(picture.png.startswith(PNG) for picture in table.pictures.values())
     eight, ten, _ = (read_csv(picture.data) for picture in table.pictures.values())
@@ -220,6 +222,8 @@ def test_figure_9_is_the_mean_similarity_of_all_pairs():
     pytest.importorskip("matplotlib")
     train = runs.load("generated").train
     table = inex.similarity(train)
+    judge("000-figure9", table)
+    assert table.verdict.startswith("undefined")  # these trees have no class 6
     kind = np.unique(train.target, return_inverse=True)[1]
     similarity = 1.0 - ab.metrics.ruzicka_distance(train)
     mean = [[similarity[np.ix_(kind == a, kind == b)].mean() for b in range(3)] for a in range(3)]

@@ -1,4 +1,4 @@
-"""The table of the mixture as encoder, on a few generated trees: what it runs, keeps, and tells when interrupted."""
+"""The table of the mixture as encoder, on a few generated trees: what it runs, and how it goes on."""
 
 import numpy as np
 import pytest
@@ -7,6 +7,8 @@ from scipy import sparse
 from arbora.datasets import make_documents
 from arbora.metrics import slot_label_counts
 from arbora.reproduce import encoder
+from arbora.reproduce.judges import judge
+from arbora.reproduce.runs import keeping
 
 NAME = "INEX 2005"  # the settings of the paper are looked up by name
 
@@ -16,34 +18,32 @@ def _small(tmp_path, monkeypatch):
     forest = make_documents(6, noise=0.3, random_state=0)
     train, test = forest[::2], forest[1::2]
     corpus = encoder.Corpus(NAME, train, test, slot_label_counts(test))
-    monkeypatch.setenv("ARBORA_RUNS", str(tmp_path))
-    monkeypatch.setattr(encoder, "_corpora", lambda quick: [corpus])
+    monkeypatch.setattr(encoder, "PAPER", {NAME: encoder.PAPER[NAME]})
+    monkeypatch.setattr(encoder, "_corpus", lambda name, quick: corpus)
     monkeypatch.setattr(encoder, "OTHERS", {name: encoder.OTHERS[name] for name in list(encoder.OTHERS)[2:7]})
     monkeypatch.setattr(encoder, "N_ITER", 2)
 
 
-def test_an_interrupted_table_shows_what_is_kept_and_goes_on(monkeypatch):
-    run = encoder._run
+def test_an_interrupted_table_goes_on(monkeypatch, tmp_path):
+    run, path = encoder._run, tmp_path / "001-table2.runs"
 
     def interrupted(corpus, setting, *rest):
         if setting == (2, 11):
             raise KeyboardInterrupt
-        return run(corpus, setting, *rest)
+        return run(corpus, setting, *rest) | {"error": 25.0}
 
     monkeypatch.setattr(encoder, "_run", interrupted)
-    first = encoder.table2(quick=True)
-    assert "Interrupted" in first.remarks[0]
-    assert not first.finished
-    assert [[*row[:3], row[-1]] for row in first.rows] == [[NAME, "2", "6", "1"]]
+    with pytest.raises(KeyboardInterrupt), keeping(path):
+        encoder.table2(quick=True)
     monkeypatch.setattr(encoder, "_run", lambda *rest: run(*rest) | {"error": 12.5})
-    second = encoder.table2(quick=True)
-    assert second.rows[0] == first.rows[0]  # kept, not run again
-    assert [*second.rows[1][:3], *second.rows[1][6:]] == [NAME, "2", "11", "12.50", "1"]
-    assert second.finished
-    assert not any("Interrupted" in remark for remark in second.remarks)
-    assert second.verdict.endswith("of 2")
-    assert any("Hidden units chosen: " in remark for remark in second.remarks)
-    assert [row[0] for row in second.more[0].rows] == list(encoder.OTHERS)
+    with keeping(path):
+        table = encoder.table2(quick=True)
+    assert [row[:3] for row in table.rows] == [[NAME, "2", "6"], [NAME, "2", "11"]]
+    assert [row[7] for row in table.rows] == ["25.00", "12.50"]  # the first is kept, not run again
+    judge("001-table2", table)
+    assert [row[8] for row in table.rows] == ["differs (+7.34)", "matches"]
+    assert any("Hidden units chosen: " in remark for remark in table.remarks)
+    assert [row[0] for row in table.more[0].rows] == list(encoder.OTHERS)
 
 
 def test_a_network_sees_all_of_the_codes_if_the_directions_suffice():

@@ -1,7 +1,12 @@
 """The command line: ``arbora --help`` lists its commands."""
 
-from . import classify, distances, hierarchy, report, reproduce, warmup  # noqa: F401, they add their commands
-from .commands import app
+from .root import app
+
+# They add their commands, in this order.
+# isort: off
+from . import trees, cluster, predict, demo, train, classify  # noqa: F401
+from . import distances, hierarchy, report, reproduce, warmup  # noqa: F401
+# isort: on
 
 __all__ = ["app", "main"]
 

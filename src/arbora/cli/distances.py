@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .commands import app
 from .options import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad, check_jobs
+from .root import app
 from .tell import INTERRUPTED, Teller, command, fail, print_json
 
 SUFFIXES = (".npz", ".csv", ".parquet")
@@ -52,11 +52,12 @@ def distances(
         try:
             matrix = edit_distances(
                 forest, ordered=not unordered, labels=not no_labels, n_jobs=jobs, progress=False if quiet else None,
-                checkpoint=part,
+                checkpoint=part, keep_checkpoint=True,
             )  # fmt: skip
         except KeyboardInterrupt:
             raise fail(f"interrupted; {part} has what is done, and the same command goes on", INTERRUPTED) from None
         files.write_matrix(output, "distance", matrix, tree_names(forest))
+        part.unlink(missing_ok=True)  # not before the output is there
         n = forest.n_trees
         mean = float(matrix.sum()) / max(1, n * (n - 1))  # of pairs; a tree is not one with itself
         if not as_json:

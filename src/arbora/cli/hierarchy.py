@@ -8,8 +8,8 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ReadError
-from .commands import app
-from .options import Json, Quiet, Seed, command_line
+from .options import Json, Quiet, ReportPage, SaveModel, Seed, command_line
+from .root import app
 from .tell import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
 
 
@@ -73,8 +73,8 @@ def hierarchy(
     newick: Annotated[Path | None, typer.Option("--newick", help="The tree: .nwk.")] = None,
     tree: Annotated[Path | None, typer.Option("--tree", help="The tree with all it holds: .json.")] = None,
     picture: Annotated[Path | None, typer.Option("--picture", help="Rows and tree as a picture: .png.")] = None,
-    save: Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")] = None,
-    report: Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")] = None,
+    save: SaveModel = None,
+    report: ReportPage = None,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:

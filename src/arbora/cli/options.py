@@ -3,6 +3,7 @@
 import ast
 import shlex
 import sys
+from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import Annotated, Any
@@ -85,6 +86,14 @@ class Encoding(StrEnum):
     score = "score"
 
 
+class Readout(StrEnum):
+    """Ways to tell classes apart."""
+
+    mlp = "mlp"
+    logistic = "logistic"
+    generative = "generative"
+
+
 def defaults(module: str = "mixture", name: str = "HiddenTreeMixture") -> dict[str, Any]:
     """Defaults of a model, from the signature in its source: to import it would take seconds."""
     source = (Path(__file__).parents[1] / "models" / f"{module}.py").read_text(encoding="utf-8")
@@ -147,16 +156,174 @@ Memory = Annotated[
     typer.Option("--memory", metavar="MB", min=0, help="Of a .store, keep so much between passes. [default: 1024]"),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
+SaveModel = Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")]
+ReportPage = Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")]
 
+# ---- options of cluster ---------------------------------------------------------------------------------------------
+
+KindOption = Annotated[
+    Kind,
+    typer.Option(
+        "--model",
+        help="A mixture; an infinite one, which learns how many groups; a single model's root states; unions: by "
+        "structure, for any order of nodes.",
+    ),
+]
+Components = Annotated[
+    int | None,
+    setting("--components", "-k", of="n_components", unless="lowest AIC, 3 starts", min=1, help="Most clusters."),
+]
+States = Annotated[int | None, setting("--states", of="n_states", min=1, help="Hidden states of each component.")]
+AbsentOption = Annotated[
+    Absent | None,
+    setting(
+        "--absent",
+        of="absent",
+        help="What a node without a child in some slot says: bottom, being absent is a state like others; slot, it "
+        "also multiplies the probability; literal, as the equation is printed; renormalised, it says nothing.",
+    ),
+]
+StructureOption = Annotated[
+    Structure | None,
+    setting("--structure", of="structure", help="Whether shapes count: branching, or none for labels alone."),
+]
+Prior = Annotated[
+    float | None, setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")
+]
+InitOption = Annotated[
+    Init | None, setting("--init", of="init", help="Where EM starts: clusters by k-means, or at random.")
+]
+Starts = Annotated[
+    int | None,
+    setting(
+        "--n-init",
+        of="n_init",
+        unless=f"{DEFAULTS['n_init']}, or 3 without --components",
+        min=1,
+        help="Starts; the best is kept.",
+    ),
+]
+MaxIter = Annotated[int | None, setting("--max-iter", of="max_iter", min=1, help="Most iterations of EM.")]
+Tol = Annotated[
+    float | None,
+    setting("--tol", of="tol", min=0.0, help="EM ends when an iteration gains less than this, in nats a tree."),
+]
+Slots = Annotated[
+    int | None,
+    setting(
+        "--n-slots",
+        of="n_slots",
+        unless="all",
+        min=1,
+        help="Slots told apart (slot: a child's position among its siblings); later ones count as the last.",
+    ),
+]
+UpdateOption = Annotated[
+    Update | None,
+    setting("--update", of="update", help="Infinite: sample the posterior (gibbs), or the paper's search (em)."),
+]
+Sweeps = Annotated[int | None, setting("--sweeps", of="n_iter", min=1, help="Infinite: sweeps of a chain.")]
+Chains = Annotated[int | None, setting("--chains", of="n_chains", min=1, help="Infinite: chains to compare.")]
+Concentration = Annotated[
+    float | None,
+    setting("--concentration", of="concentration", min=1e-9, help="Infinite: more means more groups a priori."),
+]
+Labels = Annotated[bool, typer.Option("--labels", help="Unions: labels count, too; without this, structure alone.")]
+NoiseCost = Annotated[
+    float | None,
+    typer.Option("--noise-cost", help="Unions: nats for a node told with its tree alone; 2 if left out; inf: none."),
+]
+SearchOption = Annotated[
+    Search | None,
+    typer.Option("--search", help="Unions: full, or greedy, which stops after merging; full if left out."),
+]
+Checkpoint = Annotated[
+    Path | None,
+    typer.Option(
+        "--checkpoint",
+        help="A file (infinite: a folder) to save the fit in as it runs; the same command then goes on from it.",
+    ),
+]
+ClusterTable = Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")]
+Picture = Annotated[Path | None, typer.Option("--picture", help="The picture alone: .png.")]
+
+# ---- options of train-classifier ------------------------------------------------------------------------------------
+
+ReadoutOption = Annotated[
+    Readout,
+    typer.Option(
+        "--readout",
+        help="What tells classes apart: mlp, a neural network on the codes of a mixture; logistic, logistic "
+        "regression on them; generative, a model of the trees of each class.",
+    ),
+]
+ClassComponents = Annotated[
+    int | None,
+    typer.Option(
+        "--components",
+        "-k",
+        min=1,
+        show_default=False,
+        help="Components of the mixture, or of that of each class. [default: two for each class; generative: 1]",
+    ),
+]
+ClassStates = Annotated[int, typer.Option("--states", min=1, help="Hidden states of each component.")]
+ClassEncoding = Annotated[
+    Encoding | None,
+    typer.Option("--encoding", help="How the mixture encodes trees. [default: score]", show_default=False),
+]
+Hidden = Annotated[
+    str | None,
+    typer.Option(
+        "--hidden",
+        metavar="N[,N...]",
+        help="Hidden units of the network; of several, the best by cross-validation. [default: 100]",
+        show_default=False,
+    ),
+]
+Balanced = Annotated[
+    bool, typer.Option("--balanced", help="Let all classes weigh the same, however many trees they have.")
+]
+Calibrate = Annotated[
+    bool, typer.Option("--calibrate", help="Make probabilities as sure as held-out trees justify; takes longer.")
+]
+Folds = Annotated[
+    int | None,
+    typer.Option(
+        "--folds",
+        min=0,
+        show_default=False,
+        help="Parts held out in turn to estimate the error; 0 for no estimate. [default: 3, or fewer if a class "
+        "has fewer trees]",
+    ),
+]
+Novelty = Annotated[
+    float,
+    typer.Option(
+        "--novelty",
+        min=0.0,
+        max=1.0,
+        help="classify flags trees more surprising than all but this share of the training trees.",
+    ),
+]
+ClassMaxIter = Annotated[int, typer.Option("--max-iter", min=1, help="Most iterations of EM.")]
+SaveClassifier = Annotated[Path | None, typer.Option("--save", help="The fitted classifier: .arbora.")]
+HeldOutTable = Annotated[
+    Path | None,
+    typer.Option("--output", "-o", help="Class given to each tree when held out: .csv, .json or .parquet."),
+]
+
+
+# ---- what is checked about options ----------------------------------------------------------------------------------
 
 FOR_TREES = "is for trees; leave it out for a model of rows"
 
 
-def refuse(options: dict[str, Any], why: str) -> None:
-    """End with a word on the first of these options that was given."""
+def refuse(options: Mapping[str, Any], why: str) -> None:
+    """End with a word on the first of these options that was given; names are as typed, or those of parameters."""
     for option, value in options.items():
         if value is not None:
-            raise usage(option, why)
+            raise usage(option if option.startswith("-") else f"--{option.replace('_', '-')}", why)
 
 
 def given(**options: Any) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as opt
-from .commands import app
+from .root import app
 from .tell import Teller, command, usage
 
 

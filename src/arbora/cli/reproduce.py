@@ -5,8 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .commands import app
 from .options import Json, Quiet
+from .root import app
 from .tell import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
 
 
@@ -41,7 +41,8 @@ def reproduce(
     """Run experiments of the papers and lay our numbers beside the published ones.
 
     Tables are printed and written to the folder, with pictures, the numbers in them, and summary.md. What is finished
-    is not run again; after Ctrl-C the same command goes on. The data sets are found below $ARBORA_DATA.
+    is not run again; after Ctrl-C the same command goes on where it was, run by run. The data sets are found below
+    $ARBORA_DATA.
 
     \b
     Examples:
@@ -52,7 +53,7 @@ def reproduce(
     from ..errors import DataNotFoundError
     from ..reproduce import EXPERIMENTS
     from ..reproduce.outputs import Outputs, as_dict
-    from ..reproduce.runs import cpu_seconds, use_processes
+    from ..reproduce.runs import cpu_seconds, keeping, use_processes
 
     if not names:
         _list(as_json)
@@ -66,21 +67,21 @@ def reproduce(
         for name in EXPERIMENTS if "all" in names else names:
             record = None if again else outputs.find(name, quick)
             if record is not None:
+                record = outputs.judge_again(record)
                 teller.say(f"{name}: done before, in {output}; --again runs it anew")
             else:
                 teller.say(f"{name}: {_purpose(name)}")
                 start = cpu_seconds()
                 try:
-                    table = EXPERIMENTS[name](quick)
+                    with keeping(outputs.runs(name, quick)):
+                        record = outputs.keep(name, quick, EXPERIMENTS[name](quick), cpu_seconds() - start)
                 except DataNotFoundError as error:
                     absent.append(name)
                     teller.warn(f"{name}: {error}")
                     continue
                 except KeyboardInterrupt:
-                    raise _interrupted(output) from None
-                record = outputs.keep(name, quick, table, cpu_seconds() - start)
-                if not table.finished:
-                    raise _interrupted(output)
+                    where = f"what is finished is in {output}, and the same command goes on"
+                    raise fail(f"interrupted; {where}", INTERRUPTED) from None
             records.append(record)
             if not as_json:
                 typer.echo(outputs.text(name))
@@ -90,10 +91,6 @@ def reproduce(
         print_json([as_dict(record) for record in records])
     if absent:
         raise fail(f"without data, not run: {', '.join(absent)}", BAD_INPUT)
-
-
-def _interrupted(output: Path) -> typer.Exit:
-    return fail(f"interrupted; what is finished is in {output}, and the same command goes on", INTERRUPTED)
 
 
 def _purpose(name: str) -> str:

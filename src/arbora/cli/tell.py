@@ -10,11 +10,14 @@ import re
 import signal
 import sys
 import threading
+import time
 import warnings
 from collections.abc import Callable, Iterator
 from typing import IO, Any, ParamSpec, cast
 
 import typer
+
+from ..progress import in_words
 
 P = ParamSpec("P")
 
@@ -114,6 +117,24 @@ def finite(value: Any) -> Any:
     return value
 
 
+class Pace:
+    """How long an iteration takes, from those that were told of, and so how long the rest may take at most."""
+
+    def __init__(self) -> None:
+        self.start, self.n_told = 0.0, 0
+
+    def left(self, n: int, most: int) -> str:
+        """Words on the iterations of this start that are left; none for the first, which also compiles."""
+        now = time.monotonic()
+        if n == 1 or self.n_told == 0:
+            self.start, self.n_told = now, 0
+        self.n_told += 1
+        if self.n_told == 1:
+            return ""
+        each = (now - self.start) / (self.n_told - 1)
+        return f", at most {in_words(each * (most - n))} left of this start"
+
+
 class Teller(logging.Handler):
     """Messages and progress of one command, on stderr; as a context it also catches warnings, logs and compilations."""
 
@@ -122,6 +143,7 @@ class Teller(logging.Handler):
         self.quiet = quiet
         self.status: Any = None
         self.doing = ""
+        self.pace = Pace()
         self.compiling = False
 
     def say(self, message: str) -> None:
@@ -141,7 +163,7 @@ class Teller(logging.Handler):
             return
         from rich.console import Console
 
-        self.doing = doing
+        self.doing, self.pace = doing, Pace()
         with Console(stderr=True, markup=False, emoji=False, highlight=False).status(doing) as self.status:
             try:
                 yield
@@ -153,7 +175,9 @@ class Teller(logging.Handler):
         if record.levelno >= logging.WARNING:
             _line(f"arbora: {printable(record.getMessage())}")
         elif self.status is not None and record.getMessage().startswith("iteration"):
-            self.status.update(f"{self.doing}, {record.getMessage()}")
+            n, most, objective = cast(tuple[int, int, float], record.args)
+            left = self.pace.left(n, most)
+            self.status.update(f"{self.doing}: iteration {n} of at most {most}{left}, objective {objective:.1f}")
 
     def _warn(self, message: Any, category: type[Warning], *_: Any, **__: Any) -> None:
         from ..errors import ChainsDisagreeWarning, NotConvergedWarning, UnexplainedTreesWarning

@@ -8,7 +8,7 @@ from ..report import write_report
 from ..summary import counted, summarise
 from . import files, show
 from .results import Outputs
-from .tell import Interrupts, Teller, print_json, usage
+from .tell import Interrupts, Teller, print_json
 
 
 class Fitted(NamedTuple):
@@ -16,21 +16,6 @@ class Fitted(NamedTuple):
 
     model: Any
     interrupted: bool
-
-
-def check_options(**given: Any) -> None:
-    """Refuse options of other models."""
-    for option, value in given.items():
-        if value is not None:
-            name = f"--{option.replace('_', '-')}"
-            raise usage(name, "a mixture of unions has none; leave this out, or use --model mixture")
-
-
-def check_not_given(**given: Any) -> None:
-    """Refuse options of unions for the other models."""
-    for option, value in given.items():
-        if value:
-            raise usage(f"--{option.replace('_', '-')}", "only a mixture of unions has it; add --model unions")
 
 
 def fit(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:

@@ -5,8 +5,8 @@ from collections.abc import Callable
 
 import typer
 
-from .commands import app
 from .options import Json, Quiet
+from .root import app
 from .tell import Teller, command, print_json
 
 

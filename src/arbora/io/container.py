@@ -10,7 +10,6 @@ import io
 import json
 import math
 import os
-import secrets
 import struct
 import zipfile
 import zlib
@@ -21,6 +20,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ModelFileError
+from .temporary import temporary_file
 
 CONTAINER_VERSION = 1
 MAX_BYTES = 16 * 2**30  # what all arrays of a file may take together, unless the reader is told otherwise
@@ -46,19 +46,11 @@ Arrays = dict[str, NDArray[Any]]
 @contextlib.contextmanager
 def written_whole(path: str | os.PathLike[str]) -> Iterator[str]:
     """A temporary file beside `path` that takes its place once the block has ended well, and else vanishes."""
-    target = os.path.abspath(os.fspath(path))
-    temporary = f"{target}.{secrets.token_hex(6)}.tmp"
     try:
-        os.close(os.open(temporary, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o666))  # as open() would, minus the umask
-        yield temporary
-        with open(temporary, "rb+") as file:
-            os.fsync(file.fileno())
-        os.replace(temporary, target)
+        with temporary_file(os.path.abspath(os.fspath(path))) as temporary:
+            yield temporary
     except OSError as error:
         raise ModelFileError(f"{path}: cannot be written ({_told(error)}); check the folder and the disk") from None
-    finally:
-        with contextlib.suppress(OSError):
-            os.unlink(temporary)
 
 
 def _told(error: OSError) -> str:

@@ -9,6 +9,7 @@ from ..errors import ModelFileError
 from .base import ForestEstimator
 from .bhmc import BHMC, RBHMC
 from .classifier import TreeClassifier
+from .content import check_settings
 from .counts import SlotLabelCounts
 from .dp_gaussian import DPGaussianMixture
 from .edit_clustering import TreeEditClustering
@@ -74,11 +75,13 @@ def load(path: str | os.PathLike[str]) -> SavedEstimator:
         raise ModelFileError(f"{path}: it holds a {header.get('model')!r}, which this Arbora does not know; update it")
     try:
         return restore(header, arrays)
-    except (TypeError, KeyError, ValueError, AttributeError, IndexError) as error:
-        what = f"its content does not make a {header['model']}"
-        raise ModelFileError(f"{path}: {what} ({error}); save it again") from None
+    except (TypeError, KeyError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:
+        what, why = f"its content does not make a {header['model']}", " ".join(str(error).split())[:200]
+        raise ModelFileError(f"{path}: {what} ({why}); save it again") from None
 
 
 def restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SavedEstimator:
     """The fitted model that `_pack` took apart."""
-    return MODELS[header["model"]](**header["params"])._restore(header, arrays)
+    kind = MODELS[header["model"]]
+    check_settings(kind, header["params"])
+    return kind(**header["params"])._restore(header, arrays)

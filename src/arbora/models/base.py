@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ForestError
 from ..forest import UNSEEN, Forest, as_forest
 from ..store import ForestStore, is_store
+from .content import check_texts
 from .saved import SavedEstimator, versions
 
 log = logging.getLogger(__name__)
@@ -60,8 +61,9 @@ class ForestEstimator(SavedEstimator):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Put saved attributes back."""
         super()._restore(header, arrays)
-        if not isinstance(self.vocabulary_, list) or not all(isinstance(word, str) for word in self.vocabulary_):
-            raise ValueError("the vocabulary must be a list of labels")
+        check_texts("vocabulary_", self.vocabulary_)
+        if len(set(self.vocabulary_)) != len(self.vocabulary_):
+            raise ValueError("the vocabulary names a label twice")
         self.vocabulary_ = tuple(self.vocabulary_)
         return self
 

@@ -13,10 +13,11 @@ from ..errors import SettingError
 from ..hierarchy import Hierarchy
 from ..kernels import bhmc
 from ..kernels.bhmc import Setting
-from .bhmc_estimates import MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
+from .bhmc_estimates import MOST_JOINED, MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
 from .bhmc_sampler import HierarchySampler, Start
 from .checks import check_count, check_number
-from .vectors import VectorEstimator
+from .content import check_array
+from .vectors import FARTHEST, VectorEstimator
 
 log = logging.getLogger(__name__)
 
@@ -63,7 +64,8 @@ class BHMC(VectorEstimator):
     n_projected : principal components kept, if there are more columns; None keeps the columns.
     start : ``"ward"`` begins the chains at a Ward tree, ``"prior"`` at trees from the prior.
     estimate : which tree stands for all draws: ``"consensus"`` is the Ward tree of how often two rows part ways, over
-        all levels and draws, ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
+        all levels and draws, and of their distance, cut where each level departs least from the draws (beyond 5,000
+        rows: as the next); ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
         expected variation of information on each level, ``"best"`` is the draw of highest (regularised) complete-data
         log-likelihood.
     n_iter, burn_in, thin, n_chains, n_jobs : sweeps of each chain; draws are kept after `burn_in` (None: half), every
@@ -216,8 +218,8 @@ class BHMC(VectorEstimator):
         """Set the fitted attributes from the trace."""
         chain, draw = self._choose_draw("best" if self.estimate == "best" else "least_squares")
         flat = self.draws().reshape(-1, *self.draws().shape[2:])
-        if self.estimate == "consensus":
-            levels = consensus(flat)
+        if self.estimate == "consensus" and len(rows) <= MOST_JOINED:
+            levels = consensus(flat, rows)
         elif self.estimate == "vi":
             levels = least_expected_vi(flat)
         else:
@@ -261,6 +263,25 @@ class BHMC(VectorEstimator):
                 )
             )
         return found
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        n, n_levels = len(self.names_), len(self.level_labels_)
+        check_array("projection_", self.projection_, np.float64, (self.n_features_in_, None), -FARTHEST, FARTHEST)
+        d = self.projection_.shape[1]
+        check_array("rows_", self.rows_, np.float64, (n, d), -FARTHEST, FARTHEST)
+        check_array("component_", self.component_, np.int64, (n,), 0, n - 1)
+        check_array("variance_", self.variance_, np.float64, (2,), 1e-300, 1e300)
+        if d < 1 or self.scaling_ not in ("columns", "common", None):
+            raise ValueError("the rows have no scale or no columns")
+        if not isinstance(self.linked_, dict) or not set(self.linked_) <= {"ward", "average"}:
+            raise ValueError("it has trees of other kinds to compare with")
+        for name, levels in self.linked_.items():
+            check_array(f"linked_.{name}", levels, np.int64, (n_levels, n), 0, n - 1)
+            Hierarchy.from_levels(levels)  # looks whether levels are nested
+        n_groups = self.level_labels_.max(axis=1) + 1
+        Predictor(**self.predictor_).check(n_groups, d, n, self._has_intercept())
+        return self
 
     # ---- new rows -----------------------------------------------------------------------------------------------
 

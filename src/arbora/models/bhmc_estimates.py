@@ -5,7 +5,7 @@ from typing import NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 from scipy.cluster.hierarchy import linkage
-from scipy.spatial.distance import squareform
+from scipy.spatial.distance import pdist, squareform
 from scipy.special import logsumexp
 from sklearn.cluster import KMeans
 
@@ -13,11 +13,14 @@ from .. import diagnostics
 from ..kernels import bhmc
 from ..kernels.bhmc import Setting, State
 from .bhmc_sampler import HierarchySampler, Start
+from .content import check_array
+from .vectors import FARTHEST
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 MOST_LINKED = 2000  # data; beyond it an agglomerative tree joins k-means centres instead
+MOST_JOINED = 5000  # data; beyond it a draw stands for all, since a consensus takes memory for all pairs
 N_CENTRES = 200
 N_START_LEAVES = 20
 WARM_UP, N_KEPT, APART = 50, 30, 5  # sweeps and draws of the chain behind `predict`
@@ -62,13 +65,13 @@ def crowded(path: Ints, branching: int) -> Ints:
 # ---- point estimates ------------------------------------------------------------------------------------------------
 
 
-def consensus(draws: NDArray[np.int32]) -> Ints:
-    """The tree of the posterior mean: Ward linkage of how often two data part ways, cut level by level.
+def consensus(draws: NDArray[np.int32], rows: Floats | None = None) -> Ints:
+    """One tree for all draws: Ward linkage of how often two data part ways and how far apart they lie, cut by levels.
 
     `draws` is [draw, level, datum].  Let a datum be the vector that has a one for each node it passes in each draw:
     the squared distance of two data is the share of levels and draws on which they are apart, and Ward's criterion the
-    variance of these vectors within groups, least squares as in Binder's loss.  Each level is cut at the median number
-    of its nodes, so levels are nested.
+    variance of these vectors within groups, least squares as in Binder's loss.  To it comes the squared distance of
+    the `rows`, in units of its mean: which groups share a node higher up the draws hardly say, nearness does.
     """
     n_levels, n_data = draws.shape[1:]
     if n_data < 2:
@@ -76,11 +79,29 @@ def consensus(draws: NDArray[np.int32]) -> Ints:
     together = np.zeros((n_data, n_data))
     for level in range(n_levels):
         together += diagnostics.co_clustering_matrix(np.ascontiguousarray(draws[:, level])) / n_levels
-    apart = np.sqrt(np.maximum(1.0 - together, 0.0))
-    np.fill_diagonal(apart, 0.0)
-    tree = linkage(squareform(apart, checks=False), "ward")
-    n_nodes = [int(np.median(diagnostics.canonical(draws[:, level]).max(axis=1))) + 1 for level in range(n_levels)]
-    return diagnostics.cut_levels(tree, np.maximum.accumulate(n_nodes))
+    apart = squareform(np.maximum(1.0 - together, 0.0), checks=False)
+    if rows is not None:
+        far = pdist(rows, "sqeuclidean")
+        apart += far / (far.mean() or 1.0)
+    return cut_by_draws(linkage(np.sqrt(apart), "ward"), draws)
+
+
+def cut_by_draws(tree: Floats, draws: NDArray[np.int32]) -> Ints:
+    """Cut a linkage once for each level, at the least expected variation of information from that level of the draws.
+
+    Nodes are at most as many as the median draw has on that level, so the first level stays coarse where the draws do
+    not agree on it; and no fewer than on the level above, so levels are nested.  A group that the draws never divide
+    is not divided: rows near it could not tell where to go.
+    """
+    found: list[Ints] = []
+    for level in range(draws.shape[1]):
+        of_level = np.ascontiguousarray(draws[:, level])
+        above = int(found[-1].max()) + 1 if found else 1
+        most = int(np.median(diagnostics.canonical(of_level).max(axis=1))) + 1
+        cuts = diagnostics.cut_levels(tree, np.arange(above, max(above, most) + 1))
+        losses = [diagnostics.compare_to_draws(cut, of_level).mean() for cut in cuts]
+        found.append(cuts[int(np.argmin(losses))])
+    return np.array(found)
 
 
 def least_expected_vi(draws: NDArray[np.int32]) -> Ints:
@@ -157,6 +178,32 @@ class Predictor(NamedTuple):
             variance=np.array([one.variance for one in kept]),
             direction=np.array([one.direction[queue] for one in kept]),
         )
+
+    def check(self, n_groups: Ints, n_columns: int, n_data: int, intercept: bool) -> None:
+        """Raise ValueError unless draws from a file are of a tree with so many groups on each level."""
+        z = len(self.parent)
+        check_array("parent", self.parent, np.int64, (z,), -1, z - 1)
+        if z < 2 or self.parent[0] != -1 or (self.parent[1:] < 0).any() or (self.parent >= np.arange(z)).any():
+            raise ValueError("the tree of the predictor is no tree")
+        level = np.zeros(z, np.int64)
+        for u in range(1, z):
+            level[u] = level[self.parent[u]] + 1
+        check_array("leaf", self.leaf, np.int64, (None,), 1, z - 1)
+        check_array("label", self.label, np.int64, (z,), 0, n_data - 1)
+        if not np.array_equal(self.leaf, np.flatnonzero(level == len(n_groups))) or level.max() > len(n_groups):
+            raise ValueError("the leaves of the predictor are not those of its tree")
+        if (self.label[1:] >= n_groups[level[1:] - 1]).any() or not len(self.leaf):
+            raise ValueError("a node of the predictor is no group of the fit")
+        check_array("below", self.below, np.int64, (z,), 1, n_data)
+        check_array("weight", self.weight, np.float64, (None, len(self.leaf), None), 0.0, 1.0 + 1e-6)
+        s, _, k = self.weight.shape
+        check_array("size", self.size, np.float64, (s, k), 0.0, n_data)
+        check_array("total", self.total, np.float64, (s, k, n_columns), -FARTHEST, FARTHEST)
+        check_array("variance", self.variance, np.float64, (s, 2), 1e-100, 1e100)
+        width = n_columns + intercept
+        check_array("direction", self.direction, np.float64, (s, z, width), -FARTHEST, FARTHEST)
+        if s < 1 or k < 1 or not np.allclose(self.weight.sum(axis=2), 1.0, atol=1e-6):
+            raise ValueError("the weights of the components do not sum to one")
 
     def leaf_probability(self, X: Floats, setting: Setting) -> Floats:
         """P(leaf | x, a draw), averaged over draws, [datum, leaf]."""

@@ -19,6 +19,7 @@ from ..progress import Progress
 from ..sharing import share
 from . import readout as ro
 from .base import ForestEstimator
+from .content import check_array, check_settings
 from .labelled import ForestClassifier, split_off, surprise_of
 from .mixture import HiddenTreeMixture
 
@@ -49,6 +50,8 @@ class TreeClassifier(ForestClassifier):
     _saved: ClassVar[tuple[str, ...]] = (
         *("vocabulary_", "classes_", "columns_", "temperature_", "surprise_quantiles_", "n_nodes_seen_", "provenance_"),
     )
+
+    encoder_: Any
 
     def __init__(
         self,
@@ -238,13 +241,17 @@ class TreeClassifier(ForestClassifier):
 
         super()._restore(header, arrays)
         self.encoder_ = restore(header["encoder"], ro.below("encoder", arrays))
-        n_columns = len(self.encoder_.get_feature_names_out())
-        if self.columns_.ndim != 1 or not ((self.columns_ >= 0) & (self.columns_ < n_columns)).all():
-            raise ValueError("the columns that the read-out sees are not those of the encoder")
+        if not isinstance(self.encoder_, ForestEstimator) or not hasattr(self.encoder_, "transform"):
+            raise ValueError(f"a {type(self.encoder_).__name__} encodes no trees")
+        n_columns = self.encoder_.transform(Forest.from_nested([])).shape[1]
+        check_array("columns_", self.columns_, np.int64, (None,), 0, n_columns - 1)
+        if not len(self.columns_):
+            raise ValueError("the read-out sees no column of the codes")
         if self.encoder_.vocabulary_ != self.vocabulary_:
             raise ValueError("the encoder knows other labels")
         self.readout_ = ro.unpack(header["readout"], ro.below("readout", arrays), self.classes_, len(self.columns_))
         if header["encoder_params"] is not None:
+            check_settings(type(self.encoder_), header["encoder_params"])
             self.encoder = type(self.encoder_)(**header["encoder_params"])
         if isinstance(self.class_weight, dict):  # JSON has text for keys, whatever the classes are
             names = {str(name): name for name in self.classes_.tolist()}

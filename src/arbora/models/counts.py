@@ -7,8 +7,12 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ..errors import ForestError
 from ..metrics import slot_label_counts
 from .base import ForestEstimator
+from .content import check_whole
+
+MAX_COLUMNS = 5 * 10**8  # their numbers take 32 bits
 
 
 class SlotLabelCounts(TransformerMixin, ForestEstimator):
@@ -33,20 +37,27 @@ class SlotLabelCounts(TransformerMixin, ForestEstimator):
         forest = self._check_forest(X)
         self.vocabulary_ = forest.vocabulary
         self.n_slots_ = max(1, forest.n_slots)
+        n_columns = _n_columns(self.n_slots_, forest.n_labels)
+        if n_columns > MAX_COLUMNS:
+            raise ForestError(
+                f"{self.n_slots_} slots and {forest.n_labels} labels make {n_columns:.1e} columns, more than "
+                f"{MAX_COLUMNS:.0e}; number the slots from 0 on without gaps, or merge rare labels"
+            )
         self._record_provenance(forest)
         return self
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
-        if type(self.n_slots_) is not int or not 1 <= self.n_slots_ < 2**31:
-            raise ValueError(f"n_slots_={self.n_slots_!r}; wanted a number of slots")
+        check_whole("n_slots_", self.n_slots_, 1, 2**31 - 1)
+        if _n_columns(self.n_slots_, len(self.vocabulary_)) > MAX_COLUMNS:
+            raise ValueError(f"{self.n_slots_} slots and {len(self.vocabulary_)} labels make too many columns")
         return self
 
     def transform(self, X: Any) -> Any:
         """Counts, one row a tree; column slot * n_labels + label."""
         check_is_fitted(self, "vocabulary_")
         forest = self._in_training_terms(X)
-        n_columns = (self.n_slots_ + 1) * forest.n_labels
+        n_columns = _n_columns(self.n_slots_, forest.n_labels)
         counts = slot_label_counts(forest, max(self.n_slots_, forest.n_slots))
         if forest.n_slots > self.n_slots_:
             counts = _pooled(counts, forest.n_slots, self.n_slots_, forest.n_labels)
@@ -61,6 +72,10 @@ class SlotLabelCounts(TransformerMixin, ForestEstimator):
         check_is_fitted(self, "vocabulary_")
         slots = [f"slot{l}" for l in range(self.n_slots_)] + ["root"]
         return np.array([f"{slot}_label:{word}" for slot in slots for word in self.vocabulary_], object)
+
+
+def _n_columns(n_slots: int, n_labels: int) -> int:
+    return (n_slots + 1) * n_labels
 
 
 def _pooled(counts: Any, n_have: int, n_slots: int, n_labels: int) -> Any:

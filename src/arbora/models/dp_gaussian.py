@@ -28,8 +28,8 @@ class DPGaussianMixture(GaussianHierarchy):
     dof0 : degrees of freedom of the prior; None: n_columns + 2.
     scaling : ``"columns"`` brings every column to variance one, ``"common"`` all of them by one factor, None neither.
     n_split_merge : splits or mergers tried in a sweep.
-    init, n_start : where chains start: "sequential", rows seated one after the other; "kmeans", a random number of
-        groups up to n_start; or "one".
+    init, n_start : where chains start: "sequential", rows seated one after the other (of 1,000 rows or more, 500
+        first, by a short chain of their own); "kmeans", a random number of groups up to n_start; or "one".
     estimate : what `labels_` are: "vi", the partition of least expected variation of information; "least_squares",
         the draw closest to the co-clustering matrix; "best", the draw of highest log joint.
     novelty : `predict` answers -1 for rows more probably than this of a group never seen.

@@ -11,12 +11,15 @@ from ..forest import Forest
 from ..kernels import tree_cliques
 from . import pairwise
 from .checks import check_count, check_number
+from .content import check_array
 from .edit_distance import Costs, all_distances, bare, make_costs, without_labels
 from .learn_costs import learn_costs
 from .matrix_clustering import MatrixClustering
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
+
+MOST_COST = 1e9
 
 
 class TreeEditClustering(MatrixClustering):
@@ -85,7 +88,7 @@ class TreeEditClustering(MatrixClustering):
         """Raise on impossible settings."""
         super()._check_params()
         check_count("budget", self.budget)
-        check_number("rename", self.rename, 0.0, 1e9)
+        check_number("rename", self.rename, 0.0, MOST_COST)
         if self.costs not in ("unit", "learnt"):
             raise SettingError(f"costs={self.costs!r}; wanted 'unit' or 'learnt'")
         if self.costs == "learnt" and not self.labels:
@@ -138,5 +141,9 @@ class TreeEditClustering(MatrixClustering):
         check_is_fitted(self, "distance_")
         return pairwise.average_linkage(self.distance_)
 
-    def _fits(self, n_trees: int) -> bool:
-        return self.distance_.shape == (n_trees, n_trees)
+    def _check_content(self, n_trees: int) -> None:
+        check_array("distance_", self.distance_, np.float64, (n_trees, n_trees), 0.0, 1e300)
+        n = len(self.vocabulary_) + 2 if self.labels else 2
+        check_array("gap_cost_", self.gap_cost_, np.float64, (n,), 0.0, MOST_COST)
+        one = np.shape(self.rename_cost_) == (1, 1)
+        check_array("rename_cost_", self.rename_cost_, np.float64, (1, 1) if one else (n, n), 0.0, MOST_COST)

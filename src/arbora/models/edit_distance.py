@@ -179,15 +179,16 @@ def edit_distances(
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
 ) -> Floats:
     """Edit distance of every tree of X to every tree of Y, or of X without Y, as a dense matrix.
 
     Equal trees are compared once, and only half the pairs if the costs are symmetric.  `n_jobs` threads (-1: all
     processors) change the time and nothing else.  `progress` shows a bar: always, never, or (None) on a terminal.
     `checkpoint` names a file that keeps what is done, every half minute and on Ctrl-C: the same call then goes on from
-    there, and the file is removed when all is done.  Without it, Ctrl-C loses what was computed.  Memory: 8 bytes for
-    every entry of the matrix, and for each thread of ordered distances 24 bytes for every pair of
-    nodes of the two largest trees.
+    there, and the file is removed when all is done, unless `keep_checkpoint` leaves that to the caller, who may want to
+    write the matrix first.  Without it, Ctrl-C loses what was computed.  Memory: 8 bytes for every entry of the matrix,
+    and for each thread of ordered distances 24 bytes for every pair of nodes of the two largest trees.
 
     >>> edit_distances([("a", ["b"]), "a", ("c", ["b"])])
     array([[0., 1., 1.],
@@ -201,7 +202,7 @@ def edit_distances(
     costs = make_costs(both.vocabulary, labels, delete, insert, rename)
     both = both if labels else without_labels(both)
     cut = None if other is None else forest.n_trees
-    return all_distances(both, cut, costs, ordered, budget, n_jobs, progress, checkpoint)
+    return all_distances(both, cut, costs, ordered, budget, n_jobs, progress, checkpoint, keep_checkpoint)
 
 
 def all_distances(
@@ -213,6 +214,7 @@ def all_distances(
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
 ) -> Floats:
     """Distances of the first `cut` trees to the others, or, if it is None, of all trees among themselves."""
     kind = kinds_of_trees(forest, ordered)
@@ -229,6 +231,7 @@ def all_distances(
     filling = Filling((len(rows), len(columns)), cut is None and costs.symmetric, checkpoint, mark)
     block = _ORDERED_BLOCK if ordered else _UNORDERED_BLOCK
     filling.run(compare_kinds, block, n_threads(n_jobs), "edit distances", progress)
+    filling.finish(keep_checkpoint)
     _warn_if_inexact(filling.n_inexact, filling.value.size)
     return filling.value[np.ix_(row_of, column_of)]
 

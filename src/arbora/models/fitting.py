@@ -110,12 +110,12 @@ def run(
         return counts, log_likelihood + float(tm.log_prior(params.tree, priors).sum())
 
     def report(now: EMResult[MixtureParams]) -> None:
-        log.info("iteration %d: objective %.6f", len(now.history), now.history[-1])
+        log.info("iteration %d of at most %d: objective %.6f", len(now.history), max_iter, now.history[-1])
         bar.advance(f"EM, objective {now.history[-1]:.2f}")
         if keep is not None:
             keep(now)
 
-    with Progress("EM", max_iter, verbose) as bar:
+    with Progress("EM", max_iter, verbose, at_most=True) as bar:
         return run_em(
             start.params,
             e_step,

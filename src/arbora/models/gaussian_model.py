@@ -14,7 +14,8 @@ from ..kernels import blocks as bl
 from ..kernels import nested_gaussian as ng
 from . import gaussian_sampler as gs
 from .checks import check_number
-from .vectors import MOST_COMPARED, VectorEstimator, spread_out
+from .content import check_array
+from .vectors import FARTHEST, MOST_COMPARED, VectorEstimator, spread_out
 
 log = logging.getLogger(__name__)
 
@@ -161,6 +162,34 @@ class GaussianHierarchy(VectorEstimator):
     def history_(self) -> Floats:
         """Log joint after each sweep, [chain, sweep], in the space of the model."""
         return self.trace_.info["log_joint"]
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        d, n, fine = self.n_features_in_, len(self.names_), self.level_labels_[-1]
+        single = self._prior() == ng.SINGLE
+        check_array("count_", self.count_, np.int64, (None,), 1, n)
+        n_subs = len(self.count_)
+        check_array("mean_", self.mean_, np.float64, (n_subs, d), -FARTHEST, FARTHEST)
+        check_array("scatter_", self.scatter_, np.float64, (n_subs, d, d), -(FARTHEST**2), FARTHEST**2)
+        check_array("cluster_", self.cluster_, np.int64, (n_subs,), 0, n_subs - 1)
+        check_array("concentration_", self.concentration_, np.float64, (2,), 0.0, 1e9)
+        check_array("scales_", self.scales_, np.float64, (3,), 0.0, 1e9)
+        check_array("base_", self.base_, np.float64, (d, d), -FARTHEST, FARTHEST)
+        right = len(self.level_labels_) == (1 if single else 2)
+        right = right and np.array_equal(np.bincount(fine, minlength=n_subs), self.count_)
+        if not right or not np.array_equal(self.cluster_[fine], self.level_labels_[0]):
+            raise ValueError("the clusters are not those of the rows")
+        least = self.concentration_[: 1 if single else 2].min()
+        if least <= 0 or self.scales_[:2].min() < 1e-12:
+            raise ValueError("concentrations and scales must be above zero")
+        if single and self.scales_[2] != 0:
+            raise ValueError("one level of clusters has no spread")
+        self._setting(d)
+        with np.errstate(all="ignore"):
+            trial, _ = self._log_weights(np.zeros((1, d)))
+        if not np.isfinite(trial).all():
+            raise ValueError("its matrices give no densities")
+        return self
 
     # ---- rows never seen ----------------------------------------------------------------------------------------
 

@@ -20,6 +20,9 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Start = Literal["kmeans", "sequential", "one"]
 
+# Rows, sweeps, and splits or mergers a sweep, of the chain that a sequential start on many rows begins with.
+N_SAMPLE, N_SAMPLE_SWEEPS, N_SAMPLE_MOVES = 500, 20, 20
+
 PRIORS = {"single": ng.SINGLE, "flat": ng.FLAT, "nested": ng.NESTED}
 
 
@@ -66,8 +69,10 @@ class NestedGibbs:
     # ---- a chain ------------------------------------------------------------------------------------------------
 
     def init(self, rng: np.random.Generator) -> State:
-        """Groups found by k-means, as many as a draw from 1 to n_start says; or all in one; or nobody seated."""
+        """Groups found by k-means, as many as a draw from 1 to n_start says; or all in one; or nobody seated yet."""
         n = len(self.x)
+        if self.setting.start == "sequential" and n >= 2 * N_SAMPLE:
+            return self._init_from_sample(rng)
         label = np.zeros(n, np.int64)
         if self.setting.start == "sequential":
             label[:] = -1
@@ -78,6 +83,21 @@ class NestedGibbs:
         cluster = np.zeros(n_groups, np.int64) if one else np.arange(n_groups)
         middle = np.sqrt(self.setting.low * self.setting.high)
         return State(label, cluster, np.array(self.setting.concentration), middle)
+
+    def _init_from_sample(self, rng: np.random.Generator) -> State:
+        """Some rows where a short chain of their own leaves them, all others not seated yet.
+
+        Few rows seated too soon on a group of their own can go home; among many, they hold on to it for long.
+        """
+        some = np.sort(rng.choice(len(self.x), N_SAMPLE, replace=False))
+        n_moves = N_SAMPLE_MOVES if self.setting.n_split_merge else 0
+        few = NestedGibbs(self.x[some], self.setting._replace(n_split_merge=n_moves))
+        state = few.init(rng)
+        for _ in range(N_SAMPLE_SWEEPS):
+            state, _ = few.step(rng, state)
+        subcluster = np.full(len(self.x), -1, np.int64)
+        subcluster[some] = state.subcluster
+        return state._replace(subcluster=subcluster)
 
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
         """One sweep."""

@@ -12,6 +12,7 @@ from ..forest import Forest
 from ..progress import Progress
 from . import readout as ro
 from .batch import log_sum
+from .content import check_array, check_settings
 from .hidden_tree import HiddenTree
 from .labelled import ForestClassifier, split_off, surprise_of
 from .mixture import HiddenTreeMixture
@@ -168,11 +169,15 @@ class GenerativeTreeClassifier(ForestClassifier):
         from . import restore
 
         super()._restore(header, arrays)
-        if len(header["models"]) != len(self.classes_) or self.class_prior_.shape != self.classes_.shape:
+        check_array("class_prior_", self.class_prior_, np.float64, self.classes_.shape, 1e-300, 1.0)
+        if len(header["models"]) != len(self.classes_) or not np.isclose(self.class_prior_.sum(), 1.0):
             raise ValueError("classes and models do not fit")
         self.models_ = [restore(head, ro.below(f"model{c}", arrays)) for c, head in enumerate(header["models"])]
+        if not all(isinstance(model, HiddenTreeMixture) for model in self.models_):
+            raise ValueError("the model of a class is no hidden tree, nor a mixture of them")
         if any(model.vocabulary_ != self.vocabulary_ for model in self.models_):
             raise ValueError("the models of the classes know different labels")
         if header["model_params"] is not None:
+            check_settings(type(self.models_[0]), header["model_params"])
             self.model = type(self.models_[0])(**header["model_params"])
         return self

@@ -19,6 +19,7 @@ from . import tree_model as tm
 from .base import ForestEstimator, fingerprint
 from .batch import log_sum
 from .checks import check_count, check_number
+from .content import check_array
 from .dp_samplers import Seats, Setting, StochasticEM
 from .exact_gibbs import ExactGibbs
 from .mixture import SHARD_BYTES, HiddenTreeMixture
@@ -283,11 +284,10 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
             raise ValueError("there is not one prior for each kind of parameter")
         for prior in self.priors_:
             check_number("priors_", prior, 1e-9, 1e9)
-        count = np.asarray(self.group_size_)
-        if count.ndim != 1 or count.dtype.kind not in "iu" or (count < 1).any():
-            raise ValueError("the sizes of the groups are not positive whole numbers")
-        if len(self.group_size_) != len(self.weight_) or self.n_components_ != len(self.group_size_):
-            raise ValueError("the numbers of groups contradict each other")
+        count = self.group_size_
+        check_array("group_size_", count, np.int64, (len(self.weight_),), 1, 2**40)
+        if self.n_components_ != len(count) or not np.allclose(self.weight_, count / count.sum()):
+            raise ValueError("the weights of the groups are not their sizes")
         return self
 
     def _chosen_draw(self, trace: Trace) -> tuple[int, int]:

@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ForestError, SettingError
+from ..errors import ArboraError, ForestError, SettingError
 from ..forest import UNSEEN, Forest
 from ..seeds import resolve_seed
 from .base import ForestEstimator
@@ -99,11 +99,17 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
         classes, at = self.classes_, self.surprise_quantiles_
+        if classes.dtype.kind not in "biufU" or not classes.dtype.isnative:
+            raise ValueError(f"the classes are of {classes.dtype}; wanted numbers or text")
+        if classes.dtype.kind == "f" and not np.isfinite(classes).all():
+            raise ValueError("a class is not a number")
+        if at.dtype != np.float64:
+            raise ValueError(f"surprise_quantiles_ is of {at.dtype}; wanted float64")
         if classes.ndim != 1 or len(classes) < 2 or not np.array_equal(np.unique(classes), classes):
             raise ValueError("the classes must be two or more, in order")
-        if at.shape not in ((0,), (N_QUANTILES,)) or np.isnan(at).any() or (np.diff(at) < 0).any():
+        if at.shape not in ((0,), (N_QUANTILES,)) or not np.isfinite(at).all() or (np.diff(at) < 0).any():
             raise ValueError("the surprise of the training trees makes no sense")
-        if not isinstance(self.temperature_, float) or not 0.0 < self.temperature_ < np.inf:
+        if not isinstance(self.temperature_, float) or not 1e-6 < self.temperature_ < 1e6:
             raise ValueError("the temperature must be a number above zero")
         if not isinstance(self.n_nodes_seen_, int) or self.n_nodes_seen_ < 1:
             raise ValueError("the number of nodes seen must be one or more")
@@ -117,7 +123,10 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         forest = self._in_training_terms(X)
         if not forest.n_trees:
             return np.empty((0, len(self.classes_)))
-        return soften(self._log_proba(forest), self.temperature_)
+        log_proba = soften(self._log_proba(forest), self.temperature_)
+        if np.isnan(log_proba).any():
+            raise ArboraError(f"{type(self).__name__}: its weights are so large that no class has a probability")
+        return log_proba
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each class of each tree, columns as in `classes_`."""

@@ -13,6 +13,7 @@ from ..seeds import resolve_seed
 from . import pairwise
 from .base import ForestEstimator
 from .checks import check_count, n_threads
+from .content import check_array
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -66,16 +67,18 @@ class MatrixClustering(ClusterMixin, TransformerMixin, ForestEstimator):
         """The most central tree of each cluster."""
         return self._training().take(self.medoid_)
 
-    def _fits(self, n_trees: int) -> bool:
-        """Whether what a file holds besides the trees fits them."""
+    def _check_content(self, n_trees: int) -> None:
+        """Raise unless what a file holds besides the trees fits them."""
         raise NotImplementedError
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
+        self._check_params()
         n = self._training().n_trees  # the constructor of Forest checks the trees
+        check_array("medoid_", self.medoid_, np.int64, (None,), 0, n - 1)
         clusters = np.arange(len(self.medoid_))
-        sound = self.labels_.shape == (n,) and len(clusters) == self.n_clusters_ and self._fits(n)
-        sound = sound and np.array_equal(np.unique(self.labels_), clusters)
-        if not sound or not np.array_equal(self.labels_[self.medoid_], clusters):
-            raise ValueError("distances, labels and medoids do not fit the trees")
+        check_array("labels_", self.labels_, np.int64, (n,), 0, len(clusters) - 1)
+        if len(clusters) != self.n_clusters_ or not np.array_equal(self.labels_[self.medoid_], clusters):
+            raise ValueError("labels and medoids do not fit the trees")
+        self._check_content(n)
         return self

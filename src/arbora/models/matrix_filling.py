@@ -64,7 +64,12 @@ class Filling:
             if self.path is not None:
                 self._save(self.path)
             raise
-        if self.path is not None:
+
+    def finish(self, keep: bool) -> None:
+        """Remove the file, or make it whole if what was done since it was last written would be missed."""
+        if self.path is not None and keep and time.monotonic() - self._saved_at > SAVE_EVERY:
+            self._save(self.path)
+        elif self.path is not None and not keep:
             Path(self.path).unlink(missing_ok=True)
 
     def _fill_row(self, i: int, compare: Compare, block: int) -> None:

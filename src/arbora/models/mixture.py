@@ -24,6 +24,7 @@ from . import tree_model as tm
 from .base import ForestEstimator, fingerprint
 from .batch import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
 from .checks import check_count, check_number, check_weight, n_threads
+from .content import check_array
 from .fit_checkpoint import FitCheckpoint, Progress
 from .starts import STARTS
 
@@ -357,7 +358,22 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
                 raise ValueError(f"{name} is of {getattr(self, name).dtype}; wanted float64")
         given = {name: np.asarray(self._by_component(name)) for name in PROBABILITIES}
         self._check_shapes({"weight_": np.asarray(self.weight_), **given})
+        if self.counts_ is not None:
+            self._check_counts()
         return self
+
+    def _check_counts(self) -> None:
+        """Raise unless the counts of the fit are counts of this model."""
+        n, spec = len(self.weight_), self.spec_
+        shapes: dict[str, Any] = {"weight": (n,), **tm.param_shapes(spec, n)._asdict()}
+        shapes["branching"] = (2, *shapes["branching"])
+        shapes["exposure"] = (None, n)
+        if set(self.counts_) != set(shapes):
+            raise ValueError("the counts of the fit are not those of its parameters")
+        for name, shape in shapes.items():
+            check_array(f"counts_.{name}", self.counts_[name], np.float64, shape, 0.0, 1e300)
+        if len(self.counts_["exposure"]) not in (0, spec.n_slots):
+            raise ValueError("the counts of the fit are not those of its parameters")
 
     @classmethod
     def from_parameters(
@@ -418,7 +434,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         """Raise unless the sizes are sane and every parameter, component axis first, is a probability."""
         self._check_params()
         spec = self.spec_
-        if not all(isinstance(n, int) and n >= 0 for n in spec[:3]) or spec.absent not in tm.ABSENT:
+        sound = all(type(n) is int and n >= 0 for n in spec[:3]) and type(spec.pooled) is bool
+        if not sound or (spec.n_states, spec.absent, spec.structure) != (self.n_states, self.absent, self.structure):
             raise ValueError(f"the sizes of the model make no sense: {spec}")
         if spec.n_slots != self.n_slots_ or len(set(self.vocabulary_)) != spec.n_labels or spec.n_slots < 1:
             raise ValueError("vocabulary and slots do not fit the parameters; labels must differ")

@@ -25,6 +25,7 @@ Arrays = dict[str, NDArray[Any]]
 READOUTS = ("mlp", "logistic")
 KINDS = {"LogisticRegression": LogisticRegression, "MLPClassifier": MLPClassifier}  # those that files hold
 N_FOLDS = 3  # of paper 001's choice of hidden units, and of calibration
+MOST_WEIGHT = 1e30  # products of the weights of some layers, and sums of them, are numbers still
 HOLD_OUT_FROM = 1000  # with fewer trees a held-out tenth says too little to stop by
 
 
@@ -136,7 +137,9 @@ def blank(header: dict[str, Any]) -> Any:
     params = dict(header["params"])
     if "hidden_layer_sizes" in params:
         params["hidden_layer_sizes"] = tuple(params["hidden_layer_sizes"])
-    return KINDS[header["readout"]](**params)
+    model = KINDS[header["readout"]](**params)
+    model._validate_params()  # of scikit-learn: raises ValueError
+    return model
 
 
 def unpack(header: dict[str, Any], arrays: Arrays, classes: NDArray[Any], n_columns: int) -> Any:
@@ -162,10 +165,12 @@ def _check_layers(coefs: list[Any], intercepts: list[Any], n_in: int, n_out: int
     """Raise unless layer fits layer, from the columns of the codes to the classes, and every weight is a number."""
     width = n_in
     for coef, intercept in zip(coefs, intercepts, strict=True):
+        if {coef.dtype, intercept.dtype} - {np.dtype(np.float32), np.dtype(np.float64)}:
+            raise ValueError("the weights of the read-out are of another type than numbers with a fraction")
         if coef.ndim != 2 or coef.shape[0] != width or intercept.shape != (coef.shape[1],):
             raise ValueError("the layers of the read-out do not fit each other or the codes")
-        if not (np.isfinite(coef).all() and np.isfinite(intercept).all()):
-            raise ValueError("a weight of the read-out is not a number")
+        if not ((np.abs(coef) < MOST_WEIGHT).all() and (np.abs(intercept) < MOST_WEIGHT).all()):
+            raise ValueError("a weight of the read-out is not a number, or too large for one")
         width = coef.shape[1]
     if width != n_out:
         raise ValueError("the read-out and the classes do not fit")

@@ -14,6 +14,7 @@ from sklearn.base import BaseEstimator
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ArboraError
+from .content import check_told
 
 MODEL_VERSION = 1
 
@@ -71,6 +72,7 @@ class SavedEstimator(BaseEstimator):
             parts = {key.split(".", 1)[1]: x for key, x in arrays.items() if key.startswith(f"{name}.")}
             value = arrays[name] if name in arrays else parts or header["attributes"].get(name)
             setattr(self, name, value)
+        check_told({name: getattr(self, name) for name in self._saved})
         return self
 
 

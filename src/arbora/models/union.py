@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..forest import Forest
 from ..kernels import union_order
 from ..kernels.tree_shape import Kinds, Shape, find_kinds, list_children
+from .content import check_array
 from .node_codes import Code, LabelLengths, label_lengths, mixing_length, node_length
 
 Ints = NDArray[np.int64]
@@ -195,6 +196,18 @@ def _sum_entries(entry: Ints, count: Ints) -> tuple[Ints, Ints]:
     keys, place = np.unique(entry, return_inverse=True)
     total = np.bincount(place.reshape(-1), count, len(keys)).astype(np.int64)
     return keys[total > 0], total[total > 0]
+
+
+def check_entries(union: Union, n_labels: int) -> None:
+    """Raise ValueError unless the counts of labels of a union (from a file) are inside it, and few enough."""
+    check_array("entry", union.entry, np.int64, (None,), 0, union.n_nodes * n_labels - 1)
+    check_array("entry_count", union.entry_count, np.int64, (len(union.entry),), 1, max(union.n_assigned, 1))
+    if (np.diff(union.entry) <= 0).any():
+        raise ValueError("the counts of labels are not in order")
+    if len(union.entry):
+        total = np.bincount(union.entry // n_labels, union.entry_count, union.n_nodes)
+        if (total > union.node_count).any():
+            raise ValueError("a node has more labels than trees")
 
 
 def shape_of(union: Union) -> Shape:

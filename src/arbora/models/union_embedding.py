@@ -11,10 +11,11 @@ from ..forest import Forest
 from ..progress import Progress
 from . import pairwise
 from .checks import check_number, n_threads
+from .content import check_array
 from .edit_distance import bare
 from .matrix_clustering import MatrixClustering
 from .node_codes import CODES, Code, CodeName, make_code
-from .union import Samples, Union, collect_samples, single
+from .union import Samples, Union, check_entries, collect_samples, single
 from .union_search import Agglomeration, start_store
 from .union_store import UnionStore
 
@@ -145,10 +146,22 @@ class UnionEmbedding(MatrixClustering):
         """The cluster of a tree with the same vector, else the one nearest on average."""
         return pairwise.assign(hamming(self._vectors(X), self.vector_[self.tree_id_]), self.labels_)
 
-    def _fits(self, n_trees: int) -> bool:
-        return self.tree_id_.shape == (n_trees,) and self.vector_.shape[1] == len(self.parent_) == len(
-            self.union_["node_count"]
-        )
+    def _check_content(self, n_trees: int) -> None:
+        n, n_labels = len(self.parent_), len(self.vocabulary_) if self.labels else 0
+        check_array("vector_", self.vector_, np.bool_, (None, n))
+        check_array("tree_id_", self.tree_id_, np.int64, (n_trees,), 0, len(self.vector_) - 1)
+        check_array("parent_", self.parent_, np.int64, (n,), -1, n - 1)
+        check_array("node_prob_", self.node_prob_, np.float64, (n,), 0.0, 1.0)
+        check_array("label_share_", self.label_share_, np.float64, (n_labels,), 1e-300, 1.0)
+        if ((self.parent_ >= 0) & (self.parent_ <= np.arange(n))).any():
+            raise ValueError("the order of the union is damaged")
+        if n_labels and not np.isclose(self.label_share_.sum(), 1.0):
+            raise ValueError("the shares of the labels do not sum to one")
+        union = self._fitted_union(n_trees)
+        check_array("union_.node_count", union.node_count, np.int64, (n,), 1, n_trees)
+        if not np.array_equal(self.vector_[self.tree_id_].sum(axis=0), union.node_count):
+            raise ValueError("the counts of the nodes are not those of the trees")
+        check_entries(union, n_labels)
 
 
 def hamming(a: NDArray[np.bool_], b: NDArray[np.bool_]) -> Floats:

@@ -17,10 +17,11 @@ from sklearn.utils.validation import check_is_fitted, validate_data
 
 from .. import diagnostics
 from ..chain import Sampler, Trace, run_chains
-from ..errors import ChainsDisagreeWarning, MissingDependencyError, SettingError
+from ..errors import ArboraError, ChainsDisagreeWarning, MissingDependencyError, SettingError
 from ..hierarchy import Hierarchy
 from ..seeds import resolve_seed
 from .checks import check_count, check_number
+from .content import check_array, check_texts, check_whole
 from .saved import SavedEstimator, plain, versions
 
 log = logging.getLogger(__name__)
@@ -32,6 +33,7 @@ Estimate = Literal["least_squares", "vi", "best"]
 
 #: Settings that a run has beside those of its model; a checkpoint does not depend on them.
 SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
+FARTHEST = 1e100  # that a row may be, in the space of the model: squares must be numbers
 MOST_COMPARED = 100  # draws among which a point estimate is sought
 
 
@@ -96,7 +98,15 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     def _give(self, X: Any) -> Floats:
         """Rows to predict for, checked against the training set, in the space of the model."""
         check_is_fitted(self)
-        return self._inward(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+        with np.errstate(over="ignore"):
+            rows = self._inward(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+        far = np.flatnonzero(~(np.abs(rows) < FARTHEST).all(axis=1))
+        if len(far):
+            raise ArboraError(
+                f"row {far[0]} is {FARTHEST:g} times farther from the training rows than these are from each other; "
+                f"wanted rows of the same kind: check their units"
+            )
+        return rows
 
     def _inward(self, rows: Floats) -> Floats:
         return np.ascontiguousarray((rows - self.offset_) / self.unit_)
@@ -233,13 +243,23 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
+        self._check_settings()
+        check_whole("n_features_in_", self.n_features_in_, 1)
         if self.columns_ is not None:
+            check_texts("columns_", self.columns_, self.n_features_in_)
             self.feature_names_in_ = np.array(self.columns_, object)
-        if np.ndim(self.level_labels_) != 2 or self.level_labels_.shape[1] != len(self.names_):
-            raise ValueError("labels and names contradict each other")
-        if not len(self.offset_) == len(self.unit_) == self.n_features_in_:
-            raise ValueError("the scales of the columns contradict each other")
+        check_texts("names_", self.names_)
+        n = len(self.names_)
+        check_array("level_labels_", self.level_labels_, np.int64, (None, n), 0, n - 1)
+        check_array("offset_", self.offset_, np.float64, (self.n_features_in_,))
+        check_array("unit_", self.unit_, np.float64, (self.n_features_in_,), 1e-300)
+        if not self.level_labels_.size or self.hierarchy_.n_data != n:  # which looks whether levels are nested
+            raise ValueError("there are no rows or levels")
         return self
+
+    def _check_settings(self) -> None:
+        """Raise on impossible settings."""
+        raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file; the trace has a `save` of its own."""

@@ -5,6 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..errors import SettingError
 from ..projection import principal_plane
 from ..summary import Agreement, counted
 from .base import COLOURS, INK, MARKERS, MAX_LISTED, axes_of, colour_of, new_figure, plain_sides, short_name
@@ -69,7 +70,7 @@ def history(values: ArrayLike, ax: Any = None) -> Any:
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
-    objective = np.asarray(values, float)
+    objective = _some(values, "values", "an objective for each iteration, as model.history_").astype(float)
     ax.plot(np.arange(1, len(objective) + 1), objective, color=COLOURS[0], marker="o" if len(objective) < 3 else "")
     ax.set_xlabel("EM iteration")
     ax.set_ylabel("nats")
@@ -83,7 +84,7 @@ def history(values: ArrayLike, ax: Any = None) -> Any:
 def sizes(labels: ArrayLike, ax: Any = None) -> Any:
     """Draw the number of trees in each cluster."""
     ax = axes_of(ax)
-    clusters, count = np.unique(np.asarray(labels), return_counts=True)
+    clusters, count = np.unique(_some(labels, "labels", "the cluster of each tree"), return_counts=True)
     bars = ax.barh(np.arange(len(clusters)), count, color=[colour_of(c) for c in range(len(clusters))])
     ax.bar_label(bars, padding=3, fontsize=9, color=INK)
     ax.set_yticks(np.arange(len(clusters)), [str(c) for c in clusters])
@@ -103,7 +104,8 @@ def silhouette(values: ArrayLike, labels: ArrayLike, ax: Any = None) -> Any:
     `values` are what `metrics.silhouette_samples` gives.
     """
     ax = axes_of(ax)
-    score, label = np.asarray(values, float), np.asarray(labels)
+    score = _some(values, "values", "the silhouette of each tree").astype(float)
+    label = np.asarray(labels)
     clusters = np.unique(label)
     low, gap = 0, max(1, len(score) // 50)
     ticks = []
@@ -143,6 +145,14 @@ def overview(
 
 
 # ---- parts ----------------------------------------------------------------------------------------------------------
+
+
+def _some(values: ArrayLike, name: str, wanted: str) -> NDArray[Any]:
+    """The values as an array, if there are any."""
+    found = np.asarray(values)
+    if not found.size:
+        raise SettingError(f"{name} is empty, and there is nothing to draw; wanted {wanted}")
+    return found
 
 
 def _classes(target: ArrayLike | None, label: NDArray[Any]) -> tuple[list[str], NDArray[np.int64]]:

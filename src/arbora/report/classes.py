@@ -38,7 +38,7 @@ def gather_classes(model: Any, data: Any, context: Context) -> dict[str, Any]:
 
 
 def _scores(facts: dict[str, Any], page: dict[str, Any]) -> dict[str, Any]:
-    names, table = facts["confusion"]["classes"], facts["confusion"]["table"]
+    names, table = [col.shortened(name) for name in facts["confusion"]["classes"]], facts["confusion"]["table"]
     page["tiles"] = [tile for tile in page["tiles"] if tile[1] != "adjusted Rand index"]
     page["tiles"] += [[f"{facts['error']:.1%}", "error"], [f"{facts['mean_f1']:.2f}", "mean F1"]]
     wrong = np.array(table)
@@ -49,7 +49,7 @@ def _scores(facts: dict[str, Any], page: dict[str, Any]) -> dict[str, Any]:
             [col.shortened(name), row["trees"], *(col.figure(row[key]) for key in ("precision", "recall", "f1"))]
             for name, row in facts["by_class"].items()
         ],
-        "names": [col.shortened(name) for name in names],
+        "names": names,
         "table": table,
         "mistaken": [[names[a], names[b], int(wrong[a, b])] for a, b in worst.tolist() if wrong[a, b]],
     }
@@ -70,5 +70,5 @@ def _novel(model: Any, grouped: Grouped, page: dict[str, Any]) -> dict[str, Any]
     return {
         "n": int(novel.sum()),
         "share": col.figure(float(model.novelty)),
-        "rows": [[short[t], col.shortened(grouped.name(int(best[t]))), col.figure(float(surprise[t]))] for t in listed],
+        "rows": [[short[t], grouped.name(int(best[t])), col.figure(float(surprise[t]))] for t in listed],
     }

@@ -38,7 +38,8 @@ class Grouped(NamedTuple):
     training: bool  # these trees are those of the fit
 
     def name(self, number: int) -> str:
-        return self.called.get(number, str(number))
+        """What the page calls a group; shortened like every name."""
+        return col.shortened(self.called.get(number, str(number)))
 
 
 def as_forest_with(data: Any, context: Context) -> Forest:
@@ -83,6 +84,7 @@ def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:
 
 
 def data_facts(forest: Forest, digest: str) -> dict[str, Any]:
+    """What the manifest says of the trees."""
     return {"n_trees": forest.n_trees, "n_nodes": forest.n_nodes, "n_labels": forest.n_labels, "data_sha256": digest}
 
 
@@ -181,7 +183,7 @@ def _groups(
         found.append(
             {
                 "index": c,
-                "name": col.shortened(grouped.name(cluster.cluster)),
+                "name": grouped.name(cluster.cluster),
                 "size": cluster.size,
                 "share": col.figure(cluster.share),
                 "main": col.shortened(cluster.main_class) if cluster.main_class and grouped.noun != "class" else None,
@@ -312,7 +314,7 @@ def confusion(agreement: Agreement | None, grouped: Grouped) -> dict[str, Any] |
     note = f" Only the {len(rows)} largest classes and {len(places)} largest groups are shown." if hidden else ""
     return {
         "rows": [col.shortened(agreement.classes[r]) for r in rows],
-        "columns": [col.shortened(grouped.name(agreement.clusters[c])) for c in places],
+        "columns": [grouped.name(agreement.clusters[c]) for c in places],
         "table": table[np.ix_(rows, places)].tolist(),
         "about": f"Adjusted Rand index {agreement.ari:.3f}, normalised mutual information {agreement.nmi:.3f}."
         f"{note} Shade: share of the class.",

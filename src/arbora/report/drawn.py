@@ -17,10 +17,12 @@ class Words:
         self.number: dict[str, int] = {}
 
     def add(self, word: str) -> int:
+        """The number of a label, a new one if it is new."""
         return self.number.setdefault(word, len(self.number))
 
     @property
     def listed(self) -> list[str]:
+        """The labels by their numbers."""
         return list(self.number)
 
 

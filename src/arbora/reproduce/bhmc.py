@@ -1,8 +1,8 @@
 """Paper 003: BHMC against RBHMC on Animals and on 100 Fashion-MNIST images, and the defaults against Ward linkage."""
 
-import logging
 import warnings
 from collections.abc import Sequence
+from functools import cache
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -18,9 +18,8 @@ from ..hierarchy_metrics import level_f_measure, linkage_levels, separation, tre
 from ..models.bhmc import RBHMC
 from ..models.bhmc_estimates import consensus
 from . import bhmc_pictures as pictures
-from .table import Table
-
-log = logging.getLogger(__name__)
+from .runs import run_all, run_one
+from .table import Picture, Table
 
 Floats = NDArray[np.float64]
 N_CHAINS = 10
@@ -62,7 +61,7 @@ class Run(NamedTuple):
 def animals(quick: bool = False) -> Table:
     """Figures 6 to 12: Animals, 33 x 102 features, seven principal components, depth 3."""
     study = Study(
-        datasets.load_animals(), 3, 5, 7, (0.4, 1.0, 0.85), 0.1, (0.1, 10.0), STRENGTHS, 200 if quick else 1000
+        datasets.load_animals(), 3, 5, 7, (0.4, 1.0, 0.85), 0.1, (0.1, 10.0), STRENGTHS, 200 if quick else 3000
     )
     return _table("Animals", "animals", study, quick)
 
@@ -71,7 +70,7 @@ def fashion(quick: bool = False) -> Table:
     """Figures 13 to 19: 100 Fashion-MNIST images, ten principal components, depth 4."""
     strengths = (0.0001, 0.001, 0.01, 0.1)
     study = Study(
-        datasets.load_fashion(), 4, 4, 10, (0.2, 1.5, 0.85), 0.001, (1.0, 0.01), strengths, 100 if quick else 400
+        datasets.load_fashion(), 4, 4, 10, (0.2, 1.5, 0.85), 0.001, (1.0, 0.01), strengths, 100 if quick else 2000
     )
     return _table("100 Fashion-MNIST images", "fashion", study, quick)
 
@@ -82,8 +81,7 @@ def _table(title: str, stem: str, study: Study, quick: bool) -> Table:
     runs: dict[str, Run] = {}
 
     def run(name: str, settings: dict[str, Any], chains: int = n_chains, share: float = 1.0) -> Run:
-        runs[name] = _run(study, settings, chains, round(study.n_sweeps * share))
-        log.info("%s: %s done", stem, name)
+        runs[name] = run_one(name, _sample, Chains(study, settings, chains, round(study.n_sweeps * share)))
         return runs[name]
 
     run("BHMC, nested", {"tree": "nested"})
@@ -111,14 +109,15 @@ def _table(title: str, stem: str, study: Study, quick: bool) -> Table:
     regularised = [name for name in runs if name.startswith("RBHMC, own")][:2]
     shown = {"BHMC": runs["BHMC, nested"], **{name: runs[name] for name in regularised}}
     finite = {"BHMC, finite": runs["BHMC, finite"], "RBHMC, finite, C=0.1": runs["RBHMC, finite, C=0.1, eps=1"]}
-    table.images = {
-        f"003-{stem}-convergence.png": pictures.convergence(shown | finite),
-        f"003-{stem}-nodes.png": pictures.collapse(runs),
-        f"003-{stem}-grid.png": pictures.grid(grid, study.strengths, MARGINS),
-        f"003-{stem}-f.png": pictures.f_boxes(shown | finite),
-        f"003-{stem}-cooccurrence.png": pictures.heat_maps(shown | finite, study.data.y),
-        f"003-{stem}-trees.png": pictures.trees({n: _best_tree(r, study.data) for n, r in (shown | finite).items()}),
+    drawn = {
+        "convergence": pictures.convergence(shown | finite),
+        "nodes": pictures.collapse(runs),
+        "grid": pictures.grid(grid, study.strengths, MARGINS),
+        "f": pictures.f_boxes(shown | finite),
+        "cooccurrence": pictures.heat_maps(shown | finite, study.data.y),
+        "trees": pictures.trees({n: _best_tree(r, study.data) for n, r in (shown | finite).items()}),
     }
+    table.pictures = {f"003-{stem}-{what}": Picture(png) for what, png in drawn.items()}
     return table
 
 
@@ -138,12 +137,11 @@ def _grid(study: Study, quick: bool) -> Floats:
     gain = np.zeros((2, 3, len(study.strengths), len(MARGINS)))
     size = 2 if quick else 3, study.n_sweeps // 2
     for i, kind in enumerate(("finite", "own")):
-        base = _run(study, {} if kind == "finite" else _own(0.0, 1.0), *size)
+        base = run_one("grid", _sample, Chains(study, {} if kind == "finite" else _own(0.0, 1.0), *size))
         for a, strength in enumerate(study.strengths if not quick else study.strengths[:1]):
             for b, margin in enumerate(MARGINS):
                 settings = _own(strength, margin) if kind == "own" else {"regularization": strength, "margin": margin}
-                gain[i, :, a, b] = _improvement(_run(study, settings, *size), base)
-            log.info("grid: %s, C=%g done", kind, strength)
+                gain[i, :, a, b] = _improvement(run_one("grid", _sample, Chains(study, settings, *size)), base)
     return gain
 
 
@@ -169,13 +167,27 @@ def _model(study: Study, settings: dict[str, Any]) -> RBHMC:
     ).set_params(**{**fixed, **settings})
 
 
+class Chains(NamedTuple):
+    """What one run is given."""
+
+    study: Study
+    settings: dict[str, Any]
+    n_chains: int
+    n_sweeps: int
+
+
+def _sample(task: Chains) -> Run:
+    return _run(*task)
+
+
 def _run(study: Study, settings: dict[str, Any], n_chains: int, n_sweeps: int) -> Run:
     model = _model(study, settings)
     model._check_settings()
     rows = model._take(study.data.X)
     sampler = model._sampler(rows)
+    thin = _thin(n_sweeps)
     trace = run_chains(
-        sampler, n_chains=n_chains, n_sweeps=n_sweeps, burn_in=n_sweeps // 3, thin=5, seed=0, progress=False
+        sampler, n_chains=n_chains, n_sweeps=n_sweeps, burn_in=n_sweeps // 3, thin=thin, seed=0, progress=False
     )
     levels = trace.stack("levels")
     joint = trace.info["log_joint"][:, trace.draw_sweep]
@@ -205,6 +217,11 @@ def _run(study: Study, settings: dict[str, Any], n_chains: int, n_sweeps: int) -
         np.array(together),
         diagnostics.convergence({"n_nodes": nodes})["n_nodes"].rhat,
     )
+
+
+def _thin(n_sweeps: int) -> int:
+    """Sweeps from one kept draw to the next: judging a draw costs more than making it."""
+    return max(5, n_sweeps // 200)
 
 
 HEADER = [
@@ -269,10 +286,11 @@ def _best_tree(found: Run, data: LabelledRows) -> Hierarchy:
 def _remarks(study: Study, n_chains: int) -> list[str]:
     alpha, gamma, gamma0 = study.concentrations
     return [
-        f"{n_chains} chains of {study.n_sweeps} sweeps from the prior, the first third left out, every fifth draw kept "
-        f"(the paper: 30 x 75,000 or 50,000); alpha={alpha:g}, gamma={gamma:g}, gamma_0={gamma0:g}, nu_0=1, "
-        f"depth {study.depth}, {study.n_projected} raw principal components; finite trees have {study.branching} "
-        "children a node. The grid has 3 chains of half that length, and so has the BHMC it is compared with.",
+        f"{n_chains} chains of {study.n_sweeps} sweeps from the prior, the first third left out, one draw in "
+        f"{_thin(study.n_sweeps)} kept (the paper: 30 x 75,000 or 50,000); alpha={alpha:g}, gamma={gamma:g}, "
+        f"gamma_0={gamma0:g}, nu_0=1, depth {study.depth}, {study.n_projected} raw principal components; finite trees "
+        f"have {study.branching} children a node. The grid has 3 chains of half that length, and so has the BHMC it is "
+        "compared with.",
         "AID and AOD: means over draws ± standard error over chains; improvement over the BHMC of the same tree "
         "and the same proposals (own and paper propose paths from the prior, Eq. (11) by Gibbs steps), + is better. "
         "AID>1 leaves nodes of one datum out. Uncertainty is the mean of 4p(1-p) over pairs of data, p the share of "
@@ -285,6 +303,7 @@ def _remarks(study: Study, n_chains: int) -> list[str]:
 # ---- the defaults against linkage -----------------------------------------------------------------------------------
 
 
+@cache
 def _corpora() -> dict[str, tuple[Floats, Any]]:
     found: dict[str, tuple[Floats, Any]] = {}
     for name, data in (("Animals", datasets.load_animals()), ("Fashion-100", datasets.load_fashion())):
@@ -300,11 +319,11 @@ def against_ward(quick: bool = False) -> Table:
     table = Table("RBHMC with its defaults against Ward linkage", WARD_HEADER)
     corpora = _corpora()
     for data in list(corpora)[: 1 if quick else None]:
-        X, y = corpora[data]
-        n_seeds = 2 if quick else N_SEEDS if len(X) <= MANY_ROWS else N_SEEDS_OF_MANY
+        n_seeds = 2 if quick else N_SEEDS if len(corpora[data][0]) <= MANY_ROWS else N_SEEDS_OF_MANY
         found: dict[str, list[list[float]]] = {}
-        for seed in range(n_seeds):
-            for name, row in _beside_ward(RBHMC(random_state=seed), X, y, quick).items():
+        tasks = [Fit(data, seed, quick) for seed in range(n_seeds)]
+        for result in run_all(f"against Ward: {data}", _beside_ward, tasks):
+            for name, row in result.items():
                 found.setdefault(name, []).append(row)
         for name, listed in found.items():
             rows = np.array(listed)
@@ -316,7 +335,6 @@ def against_ward(quick: bool = False) -> Table:
             pure = [f"{mean[i]:.3f}" for i in (12, 13, 14)]
             inner = [f"{mean[i]:.2f}" for i in (15, 16)]
             table.rows.append([data, name, str(n_seeds), nodes, f, raw, told, scaled, *pure, *inner])
-        log.info("against Ward: %s done", data)
     table.remarks += [
         'Means over seeds. Ward is cut at as many nodes on each level; "raw" links the columns as they are, "scaled" '
         "the rows the model sees. The gain is the mean over levels of F minus that of Ward on raw columns, ± standard "
@@ -343,11 +361,21 @@ WARD_HEADER = [
 ]
 
 
-def _beside_ward(model: RBHMC, X: Floats, y: Any, quick: bool) -> dict[str, list[float]]:
+class Fit(NamedTuple):
+    """One fit of the defaults to a data set."""
+
+    data: str
+    seed: int
+    quick: bool
+
+
+def _beside_ward(task: Fit) -> dict[str, list[float]]:
     """Nodes by level, F of the model, of Ward on raw and on scaled rows, purities and AID>1, by estimate."""
+    X, y = _corpora()[task.data]
+    model = RBHMC(random_state=task.seed)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ChainsDisagreeWarning)
-        model.set_params(**({"n_iter": 60} if quick else {})).fit(X)
+        model.set_params(**({"n_iter": 60} if task.quick else {})).fit(X)
     draws = model.draws()
     trees = {"consensus": model.level_labels_}
     trees["least squares"] = draws[model._choose_draw("least_squares")]

@@ -1,11 +1,10 @@
 """Paper 001, Table 2: the mixture as clusterer and as encoder of trees, on INEX 2005 and 2006, beside baselines."""
 
-import logging
 import time
 import warnings
 from collections import Counter
 from collections.abc import Callable
-from functools import partial
+from functools import cache, partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -20,18 +19,15 @@ from ..metrics import ruzicka_distance, silhouette_score, slot_label_counts
 from ..models import GenerativeTreeClassifier, HiddenTree, HiddenTreeMixture, SlotLabelCounts, TreeClassifier
 from ..models import readout as ro
 from ..sharing import share
-from .kept import Runs
+from .runs import run_all
 from .table import Table, mean_std
 from .tree_kernels import ODDFeatures, WLFeatures
-
-log = logging.getLogger(__name__)
 
 N_ITER = 30  # of EM, the papers' budget
 HIDDEN_UNITS = (20, 40, 60, 80, 100)
 N_RUNS = 5
 DECAYS = (0.5, 1.0)  # of the kernel ODD-ST, to choose from
 N_DIRECTIONS = 300  # of the codes that a network is given
-VERSION = 3  # of what a run does; raised when kept results no longer apply
 
 # (states, components) -> silhouette and classification error in per cent, mean (deviation) of 5 runs.
 PAPER = {
@@ -60,7 +56,7 @@ PAPER = {
 }
 
 
-Kept = dict[tuple[int, int], list[dict[str, Any]]]  # results of the runs of each (states, components)
+Results = dict[tuple[int, int], list[dict[str, Any]]]  # of the runs of each (states, components)
 
 
 class Corpus(NamedTuple):
@@ -80,66 +76,50 @@ class Rows(NamedTuple):
     y: Any
 
 
+class Task(NamedTuple):
+    """One run: the paper's way with so many (states, components), or another way by its name."""
+
+    data: str
+    way: tuple[int, int] | str
+    seed: int
+    quick: bool
+
+
 def table2(quick: bool = False) -> Table:
-    """Paper 001, Table 2: silhouette and classification error, all states x components, 5 runs; resumable."""
-    header = ["data", "states", "components", "paper: silhouette", "ours", "paper: error %", "ours", "runs"]
-    table = Table("Paper 001, Table 2: the mixture as clusterer and as encoder", header)
-    runs = Runs("001-table2-quick" if quick else "001-table2")
-    corpora = _corpora(quick)
-    try:
-        _run_all(runs, corpora, quick)
-    except KeyboardInterrupt:
-        table.finished = False
-        table.remarks.append("Interrupted: the table holds what was done; the same command goes on.")
-    kept = {corpus.name: _kept(runs, corpus.name, quick) for corpus in corpora}
-    for name, settings in kept.items():
-        table.rows += [_row(name, setting, results) for setting, results in settings.items() if results]
-        table.remarks += _chosen(name, settings)
-    table.verdict = _verdict(
-        [(PAPER[name][s], found) for name, settings in kept.items() for s, found in settings.items()]
+    """Silhouette and classification error, all states x components, 5 runs."""
+    table = Table(
+        "Paper 001, Table 2: the mixture as clusterer and as encoder",
+        [
+            *("data", "states", "components", "paper: silhouette", "ours", "verdict"),
+            *("paper: error %", "ours", "verdict", "runs"),
+        ],
     )
-    others = {corpus.name: _kept_others(runs, corpus.name) for corpus in corpora}
+    everything, others = [], {}
+    for name in PAPER:
+        settings = list(PAPER[name])[: 2 if quick else None]
+        ways = [Task(name, way, 0, quick) for way in OTHERS]
+        others[name] = dict(zip(OTHERS, run_all(f"{name}: other ways", run, ways), strict=True))
+        tasks = [Task(name, s, seed, quick) for seed in range(1 if quick else N_RUNS) for s in settings]
+        found: Results = {}
+        for task, result in zip(tasks, run_all(name, run, tasks), strict=True):
+            found.setdefault(task.way, []).append(result)  # type: ignore[arg-type]
+        table.rows += [_row(name, setting, results) for setting, results in found.items()]
+        table.remarks += _chosen(name, found)
+        everything += [*others[name].values(), *(result for results in found.values() for result in results)]
     table.more.append(_other_table(others))
-    everything = [found for settings in kept.values() for results in settings.values() for found in results]
-    table.remarks += _explain(everything + [found for parts in others.values() for found in parts.values()])
+    table.remarks += _explain(everything)
     return table
 
 
-def _run_all(runs: Runs, corpora: list[Corpus], quick: bool) -> None:
-    """Each collection by other ways, then by the paper's, run by run: what is there early covers every setting."""
-    sizes = (20, 60) if quick else HIDDEN_UNITS
-    for corpus in corpora:
-        for name, compute in OTHERS.items():
-            runs.get(_other_key(corpus.name, name), partial(_timed, partial(compute, corpus, sizes)))
-            log.info("%s: %s done", corpus.name, name)
-        for seed in range(1 if quick else N_RUNS):
-            for setting in _settings(corpus.name, quick):
-                runs.get(_key(corpus.name, setting, seed), partial(_run, corpus, setting, seed, sizes))
-                log.info("%s: %s states, %s components, run %d done", corpus.name, *setting, seed)
-
-
-def _settings(name: str, quick: bool) -> list[tuple[int, int]]:
-    return list(PAPER[name])[: 2 if quick else None]
-
-
-def _key(name: str, setting: tuple[int, int], seed: int) -> dict[str, Any]:
-    """What a run is kept under."""
-    return {"data": name, "states": setting[0], "components": setting[1], "seed": seed, "version": VERSION}
-
-
-def _other_key(name: str, way: str) -> dict[str, Any]:
-    return {"data": name, "way": way, "version": VERSION}
-
-
-def _kept(runs: Runs, name: str, quick: bool) -> Kept:
-    """The runs of every setting that are there."""
-    keys = {s: [_key(name, s, seed) for seed in range(N_RUNS)] for s in _settings(name, quick)}
-    return {s: [found for key in some if (found := runs.kept(key)) is not None] for s, some in keys.items()}
-
-
-def _kept_others(runs: Runs, name: str) -> dict[str, dict[str, Any]]:
-    found = {way: runs.kept(_other_key(name, way)) for way in OTHERS}
-    return {way: result for way, result in found.items() if result is not None}
+def run(task: Task) -> dict[str, Any]:
+    """The result of a task, with the processor time it took."""
+    corpus, sizes = _corpus(task.data, task.quick), (20, 60) if task.quick else HIDDEN_UNITS
+    start = time.process_time()
+    if isinstance(task.way, str):
+        result = {"error": OTHERS[task.way](corpus, sizes)}
+    else:
+        result = _run(corpus, task.way, task.seed, sizes)
+    return result | {"seconds": time.process_time() - start}
 
 
 def _explain(everything: list[dict[str, Any]]) -> list[str]:
@@ -156,25 +136,23 @@ def _explain(everything: list[dict[str, Any]]) -> list[str]:
         f"{N_DIRECTIONS} leading singular directions, found without the classes; what is left out is at most "
         f"{left_out:.2%} of the sum of squares of the codes. The test trees serve for the figures shown, for no "
         "choice.",
-        f"CPU time of all runs, those kept from earlier commands included: {seconds:.0f} s.",
+        f"CPU time of all runs: {seconds:.0f} s.",
     ]
 
 
-def _corpora(quick: bool) -> list[Corpus]:
-    loaded = {"INEX 2005": datasets.load_inex2005, "INEX 2006": datasets.load_inex2006}
-    corpora = []
-    for name, load in loaded.items():
-        train, test = load("train"), load("test")
-        if quick:
-            rng = np.random.default_rng(0)
-            train, test = (f.take(np.sort(rng.permutation(f.n_trees)[:600])) for f in (train, test))
-        corpora.append(Corpus(name, train, test, slot_label_counts(test)))
-    return corpora
+@cache
+def _corpus(name: str, quick: bool) -> Corpus:
+    """A collection, once a process; 600 trees of either part if quick."""
+    load = {"INEX 2005": datasets.load_inex2005, "INEX 2006": datasets.load_inex2006}[name]
+    train, test = load("train"), load("test")
+    if quick:
+        rng = np.random.default_rng(0)
+        train, test = (f.take(np.sort(rng.permutation(f.n_trees)[:600])) for f in (train, test))
+    return Corpus(name, train, test, slot_label_counts(test))
 
 
 def _run(corpus: Corpus, setting: tuple[int, int], seed: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     """One fit of the mixture, its silhouette, and the error of a network that reads its codes out."""
-    start = time.process_time()
     n_states, n_components = setting
     model = HiddenTreeMixture(n_components, n_states, structure=None, max_iter=N_ITER, tol=0.0, random_state=seed)
     model.set_params(sparse_output=True).fit(corpus.train)
@@ -182,8 +160,7 @@ def _run(corpus: Corpus, setting: tuple[int, int], seed: int, sizes: tuple[int, 
     labels = model.predict(corpus.test)
     n_clusters = len(np.unique(labels))
     silhouette = silhouette_score(corpus.counts, labels) if n_clusters > 1 else None
-    result = _read_out("mlp", train, test, sizes, seed) | {"silhouette": silhouette, "n_clusters": n_clusters}
-    return result | {"seconds": time.process_time() - start}
+    return _read_out("mlp", train, test, sizes, seed) | {"silhouette": silhouette, "n_clusters": n_clusters}
 
 
 def _rows(forest: Forest, transform: Any) -> Rows:
@@ -224,22 +201,7 @@ def _row(name: str, setting: tuple[int, int], results: list[dict[str, Any]]) -> 
     collapsed = len(results) - len(defined)
     ours = _spread(defined) + (f" {collapsed}*" if collapsed else "")
     found = _spread([result["error"] for result in results])
-    return [name, str(setting[0]), str(setting[1]), silhouette, ours, error, found, str(len(results))]
-
-
-def _verdict(settings: list[tuple[tuple[str, str], list[dict[str, Any]]]]) -> str:
-    """In how many settings the means of the paper's way are better than its own."""
-    done = [(published, results) for published, results in settings if results]
-    lower = [np.mean([r["error"] for r in results]) < float(error.split()[0]) for (_, error), results in done]
-    higher = [
-        np.mean([r["silhouette"] for r in results if r["silhouette"] is not None]) > float(published.split()[0])
-        for (published, _), results in done
-        if published != "-" and any(r["silhouette"] is not None for r in results)
-    ]
-    return (
-        f"error lower than the paper's in {sum(lower)} of {len(lower)} settings, silhouette higher in {sum(higher)} of "
-        f"{len(higher)}"
-    )
+    return [name, str(setting[0]), str(setting[1]), silhouette, ours, "", error, found, "", str(len(results))]
 
 
 def _spread(values: list[float]) -> str:
@@ -247,11 +209,9 @@ def _spread(values: list[float]) -> str:
     return f"{values[0]:.2f}" if len(values) == 1 else mean_std(values)
 
 
-def _chosen(name: str, kept: Kept) -> list[str]:
+def _chosen(name: str, kept: Results) -> list[str]:
     """What cross-validation on the training trees chooses, and its error on the test trees."""
-    held_out = {s: np.mean([run["held_out"] for run in results]) for s, results in kept.items() if results}
-    if not held_out:
-        return []
+    held_out = {s: np.mean([run["held_out"] for run in results]) for s, results in kept.items()}
     setting = min(held_out, key=lambda s: held_out[s])
     best = min(float(error.split()[0]) for _, error in PAPER[name].values())
     times = Counter(run["hidden"] for results in kept.values() for run in results)
@@ -270,16 +230,10 @@ def _chosen(name: str, kept: Kept) -> list[str]:
 def _other_table(others: dict[str, dict[str, dict[str, Any]]]) -> Table:
     """Errors of other ways, a column a collection, with the CPU time each took."""
     table = Table("Other ways on the same split", ["error % (CPU time)", *others])
-    for name in dict.fromkeys(name for parts in others.values() for name in parts):
-        found = [parts.get(name) for parts in others.values()]
-        table.rows.append([name, *(f"{x['error']:.2f} ({x['seconds']:.1f} s)" if x else "-" for x in found)])
+    for name in OTHERS:
+        found = [parts[name] for parts in others.values()]
+        table.rows.append([name, *(f"{x['error']:.2f} ({x['seconds']:.1f} s)" for x in found)])
     return table
-
-
-def _timed(compute: Any) -> dict[str, Any]:
-    start = time.process_time()
-    error = compute()
-    return {"error": error, "seconds": time.process_time() - start}
 
 
 def _counts(kind: str, corpus: Corpus, sizes: tuple[int, ...]) -> float:

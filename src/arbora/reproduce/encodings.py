@@ -1,9 +1,8 @@
 """What each encoding of trees is worth: cross-validated errors of logistic regression on its codes."""
 
-import logging
 import warnings
-from functools import partial
-from typing import Any
+from collections.abc import Callable
+from typing import Any, NamedTuple
 
 import numpy as np
 from scipy import sparse
@@ -15,55 +14,47 @@ from ..forest import Forest
 from ..models import HiddenTreeMixture, SlotLabelCounts
 from ..models import readout as ro
 from ..models.encoding import ENCODINGS
-from .kept import Runs
+from .runs import run_all
 from .table import Table, mean_std
-
-log = logging.getLogger(__name__)
 
 STATES = (2, 4)
 N_FOLDS = 3
-VERSION = 1
+
+
+class Task(NamedTuple):
+    """All encodings of one corpus by one number of states."""
+
+    corpus: str
+    n_states: int
 
 
 def encodings(quick: bool = False) -> Table:
-    """Errors in 3-fold cross-validation by encoding, corpus and number of states; resumable."""
+    """Errors in 3-fold cross-validation by encoding, corpus and number of states."""
     table = Table(
         "Encodings: classification error in per cent",
         ["corpus", "classes", "states", *(f'"{name}"' for name in ENCODINGS), "mean", "counts"],
     )
-    runs = Runs("encodings-quick" if quick else "encodings")
-    for name, forest in _corpora(quick).items():
-        for n_states in STATES:
-            key = {"corpus": name, "states": n_states, "version": VERSION}
-            found = runs.get(key, partial(_errors, forest, n_states))
-            cells = [mean_std(found[column]) for column in (*ENCODINGS, "mean", "counts")]
-            table.rows.append([name, str(len(set(forest.target))), str(n_states), *cells])  # type: ignore[arg-type]
-            log.info("encodings: %s, %s states done", name, n_states)
+    tasks = [Task(name, n) for name in (list(CORPORA)[:1] if quick else CORPORA) for n in STATES]
+    for task, found in zip(tasks, run_all("encodings", errors, tasks), strict=True):
+        n_classes = len(set(CORPORA[task.corpus]().target))  # type: ignore[arg-type]
+        cells = [mean_std(found[column]) for column in (*ENCODINGS, "mean", "counts")]
+        table.rows.append([task.corpus, str(n_classes), str(task.n_states), *cells])
     table.remarks.append(
         "Cells: mean (deviation) of three parts held out in turn, by logistic regression on the codes of a mixture "
         "with two components for each class, 30 iterations, fitted to the other two parts without their classes. "
         "mean: sums divided by the number of nodes; counts: logistic regression on log(1 + count) of (slot, label) "
-        "pairs, without a mixture. The INEX rows are samples of 900 training trees. Runs kept from earlier commands "
-        "are not run again, and are not in the time below."
+        "pairs, without a mixture. The INEX rows are samples of 900 training trees."
     )
     return table
-
-
-def _corpora(quick: bool) -> dict[str, Forest]:
-    corpora = {"noisy documents": datasets.make_documents(60, noise=0.3, random_state=5)}
-    if not quick:
-        corpora["synthetic (paper 000)"] = _sample(datasets.load_synthetic("train"), 300)
-        corpora["shock trees"] = datasets.load_shock()
-        corpora["INEX 2005"] = _sample(datasets.load_inex2005("train"), 900)
-        corpora["INEX 2006"] = _sample(datasets.load_inex2006("train"), 900)
-    return corpora
 
 
 def _sample(forest: Forest, n_trees: int) -> Forest:
     return forest.take(np.sort(np.random.default_rng(0).permutation(forest.n_trees)[:n_trees]))
 
 
-def _errors(forest: Forest, n_states: int) -> dict[str, list[float]]:
+def errors(task: Task) -> dict[str, list[float]]:
+    """Error of each part held out, by encoding."""
+    forest, n_states = CORPORA[task.corpus](), task.n_states
     y = np.asarray(forest.target)
     found: dict[str, list[float]] = {name: [] for name in (*ENCODINGS, "mean", "counts")}
     with warnings.catch_warnings():
@@ -86,3 +77,13 @@ def _errors(forest: Forest, n_states: int) -> dict[str, list[float]]:
 def _error(codes: Any, y: Any, train: Any, test: Any) -> float:
     readout = ro.make_readout("logistic", 0, y[train], 0).fit(codes[train], y[train])
     return 100.0 * float(np.mean(readout.predict(codes[test]) != y[test]))
+
+
+# Name -> function that loads it.
+CORPORA: dict[str, Callable[[], Forest]] = {
+    "noisy documents": lambda: datasets.make_documents(60, noise=0.3, random_state=5),
+    "synthetic (paper 000)": lambda: _sample(datasets.load_synthetic("train"), 300),
+    "shock trees": datasets.load_shock,
+    "INEX 2005": lambda: _sample(datasets.load_inex2005("train"), 900),
+    "INEX 2006": lambda: _sample(datasets.load_inex2006("train"), 900),
+}

@@ -1,7 +1,6 @@
 """Which structure term, prior and reading should be the default: evidence from six corpora."""
 
-import logging
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.metrics import normalized_mutual_info_score
@@ -12,8 +11,6 @@ from ..models import HiddenTreeMixture, InfiniteHiddenTreeMixture
 from .runs import quietly, run_all
 from .table import Table
 
-log = logging.getLogger(__name__)
-
 N_ITER = 30
 
 
@@ -23,22 +20,19 @@ def defaults(quick: bool = False) -> Table:
         "Defaults: the structure term and the prior",
         ["corpus", "classes", "states", "structure", *(f"prior {prior}" for prior in PRIORS)],
     )
+    seeds = range(1 if quick else 3)
     for name, (train, test) in _corpora(quick).items():
         n_classes = len(set(test.target))  # type: ignore[arg-type]
         for n_states in (2, 4):
             for structure in (None, "branching"):
-                cells = []
-                for prior in PRIORS:
-                    runs = [
-                        _fit_default(train, test, n_classes, n_states, structure, prior, seed)
-                        for seed in range(1 if quick else 3)
-                    ]
-                    cells.append("{:.3f} / {:.2f}".format(*np.mean(runs, axis=0)))
+                tasks = [Fit(train, test, n_classes, n_states, structure, p, seed) for p in PRIORS for seed in seeds]
+                found = np.array(run_all(f"defaults: {name}", _fit_default, tasks)).reshape(len(PRIORS), len(seeds), 2)
+                cells = ["{:.3f} / {:.2f}".format(*mean) for mean in found.mean(axis=1)]
                 table.rows.append([name, str(n_classes), str(n_states), str(structure), *cells])
-        log.info("defaults: %s done", name)
     table.remarks.append(
         "Cells: mean normalised mutual information with the classes / mean log-likelihood of a test tree (trees of "
-        "probability zero left out), 3 runs of 30 iterations. Log-likelihoods compare within a structure only."
+        f"probability zero left out), {len(seeds)} runs of 30 iterations. Log-likelihoods compare within a structure "
+        "only."
     )
     return table
 
@@ -46,13 +40,23 @@ def defaults(quick: bool = False) -> Table:
 PRIORS = (1.0, 1.01, 1.1, 1.5)
 
 
-def _fit_default(
-    train: Forest, test: Forest, n_components: int, n_states: int, structure: Any, prior: float, seed: int
-) -> tuple[float, float]:
-    model = HiddenTreeMixture(n_components, n_states, structure=structure, prior=prior, max_iter=N_ITER, tol=0.0)
-    model.set_params(random_state=seed).fit(train)
-    scores = model.score_samples(test)
-    nmi = normalized_mutual_info_score(test.target, model.predict(test))
+class Fit(NamedTuple):
+    """One fit of a finite mixture."""
+
+    train: Forest
+    test: Forest
+    n_components: int
+    n_states: int
+    structure: Any
+    prior: float
+    seed: int
+
+
+def _fit_default(task: Fit) -> tuple[float, float]:
+    model = HiddenTreeMixture(task.n_components, task.n_states, structure=task.structure, prior=task.prior)
+    model.set_params(max_iter=N_ITER, tol=0.0, random_state=task.seed).fit(task.train)
+    scores = model.score_samples(task.test)
+    nmi = normalized_mutual_info_score(task.test.target, model.predict(task.test))
     return float(nmi), float(scores[np.isfinite(scores)].mean())
 
 
@@ -77,7 +81,6 @@ def readings(quick: bool = False) -> Table:
             nmi, n_groups = zip(*(next(runs) for _ in seeds), strict=True)
             cells.append(f"{np.mean(nmi):.3f} ({', '.join(map(str, n_groups))})")
         table.rows.append([name, str(len(set(test.target))), *cells])  # type: ignore[arg-type]
-        log.info("readings: %s done", name)
     table.remarks.append(
         f"Cells: mean normalised mutual information with the classes of the test trees (groups found by each seed); "
         f"4 states, {N_ITER} sweeps, {len(seeds)} seeds."

@@ -19,6 +19,7 @@ from .table import Picture, Table, as_csv, mean_std
 Floats = NDArray[np.float64]
 
 PAPERS_START = READINGS[-1]  # the library's model from one component
+SAID = "slower than 3 components at first, then faster"
 WINDOWS = ((1, 3), (3, 10), (10, 30))  # sweeps over which the library's time is averaged
 
 
@@ -29,10 +30,10 @@ def figures5_to_7(quick: bool = False) -> Table:
 
 def draw(data: str, n_runs: int) -> Table:
     """The three figures on a data set, with a table of what they show."""
-    table = Table("Paper 000, Figures 5 to 7: synthetic trees", ["figure", "what", "ours"])
+    table = Table("Paper 000, Figures 5 to 7: synthetic trees", ["figure", "what", "the paper", "ours", "verdict"])
     for name, figure in (("5", _figure5), ("6", _figure6), ("7", _figure7)):
         table.pictures[f"000-figure{name}"], rows = figure(data, n_runs)
-        table.rows += [[name, *row] for row in rows]
+        table.rows += [[name, *row, ""] for row in rows]
     table.remarks += [
         "The paper does not say which two settings its Figure 6 shows; ours are 4 states, alpha 1 and 2.",
         "Figure 7: processor time, 4 states. The emulation runs one component after another, and on the way down only "
@@ -58,11 +59,11 @@ def _figure5(data: str, _: int) -> tuple[Picture, list[list[str]]]:
         for name, counts in zip(found.classes, found.table, strict=True):
             lines += [(title, name, cluster, n) for cluster, n in zip(found.clusters, counts, strict=True)]
         right = sum(max(column) for column in zip(*found.table, strict=True))
-        rows.append([f"{title}: clusters; test trees of their cluster's commonest type", f"{run.n_clusters}; {right}"])
+        what = f"{title}: clusters; test trees of their cluster's commonest type"
+        rows.append([what, "3" if row.model == "infinite" else "", f"{run.n_clusters}; {right}"])
     data_file = as_csv(["model", "type", "cluster", "trees"], lines)
-    return Picture(
-        "Figure 5: types by cluster, infinite mixture and single model", png_bytes(figure, 90), data_file
-    ), rows
+    caption = "Figure 5: types by cluster, infinite mixture and single model"
+    return Picture(png_bytes(figure, 90), caption, data_file), rows
 
 
 # ---- Figure 6 -------------------------------------------------------------------------------------------------------
@@ -84,7 +85,8 @@ def _figure6(data: str, n_runs: int) -> tuple[Picture, list[list[str]]]:
             mean, spread = values.mean(axis=0), values.std(axis=0)
             lines += [(title, row.name, s + 1, float(mean[s]), float(spread[s])) for s in range(len(mean))]
             shown = "; ".join(mean_std(values[:, s - 1].tolist(), 1) for s in (1, 3, 10, 30))
-            rows.append([f"{title}, {row.name}: components after sweeps 1, 3, 10, 30", shown])
+            what = f"{title}, {row.name}: components after sweeps 1, 3, 10, 30"
+            rows.append([what, "many at first, after a few sweeps 3", shown])
         sweeps = np.arange(1, len(mean) + 1)
         pictures.curves(ax, sweeps.tolist(), named)
         ax.set_title(title, fontsize=9)
@@ -93,7 +95,7 @@ def _figure6(data: str, n_runs: int) -> tuple[Picture, list[list[str]]]:
         ax.set_xscale("log")
         ax.set_xticks([1, 3, 10, 30], ["1", "3", "10", "30"])
     data_file = as_csv(["procedure", "setting", "sweep", "mean", "deviation"], lines)
-    return Picture("Figure 6: components by sweep, mean and deviation", png_bytes(figure, 90), data_file), rows
+    return Picture(png_bytes(figure, 90), "Figure 6: components by sweep, mean and deviation", data_file), rows
 
 
 # ---- Figure 7 -------------------------------------------------------------------------------------------------------
@@ -124,7 +126,8 @@ def _figure7(data: str, n_runs: int) -> tuple[Picture, list[list[str]]]:
             named[row.name] = 1000.0 * np.array(mine)
             mean, spread = named[row.name].mean(axis=0), named[row.name].std(axis=0)
             lines += [(title, row.name, place[s], float(mean[s]), float(spread[s])) for s in range(len(mean))]
-            rows.append([f"{title}, {row.name}: ms in the first and the last iterations shown", _ends(mean)])
+            what = f"{title}, {row.name}: ms in the first and the last iterations shown"
+            rows.append([what, SAID if row in infinite else "", f"{mean[0]:.1f}; {mean[-1]:.1f}"])
         pictures.curves(ax, place, named, style)
         ax.set_title(title, fontsize=9)
         ax.set_xlabel("iteration")
@@ -133,11 +136,7 @@ def _figure7(data: str, n_runs: int) -> tuple[Picture, list[list[str]]]:
         ax.set_xticks([1, 3, 10, 30], ["1", "3", "10", "30"])
         ax.set_ylim(bottom=0.0)
     data_file = as_csv(["procedure", "setting", "iteration", "mean ms", "deviation"], lines)
-    return Picture("Figure 7: processor time by iteration, 4 states", png_bytes(figure, 90), data_file), rows
-
-
-def _ends(mean: Floats) -> str:
-    return f"{mean[0]:.1f}; {mean[-1]:.1f}"
+    return Picture(png_bytes(figure, 90), "Figure 7: processor time by iteration, 4 states", data_file), rows
 
 
 def _time_iterations(task: Timing) -> tuple[Sequence[float], Floats]:

@@ -1,73 +1,68 @@
 """Runs of an experiment kept as they finish, so that a table can be interrupted and gone on with."""
 
-import contextlib
+import hashlib
 import json
-import os
-import signal
-import threading
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable
+from functools import cache
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, get_type_hints
+
+from .codec import decode, encode, key_of
 
 
-class Runs:
-    """Results by setting in a file of JSON lines: ``$ARBORA_RUNS/NAME.jsonl``, or below ``.arbora-runs`` here."""
+class Timed(NamedTuple):
+    """A result and the processor time it took."""
 
-    def __init__(self, name: str) -> None:
-        self.path = Path(os.environ.get("ARBORA_RUNS", ".arbora-runs")) / f"{name}.jsonl"
-        self.done: dict[str, dict[str, Any]] = {}
+    result: Any
+    seconds: float
+
+
+class Kept:
+    """Results by function and task in a file of JSON lines; those of other code are not found."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self.done: dict[str, tuple[Any, float]] = {}
         self.torn = ""  # what ends a line that was cut short
-        if self.path.exists():
-            text = self.path.read_text(encoding="utf-8")
+        if path.exists():
+            text = path.read_text(encoding="utf-8")
             self.torn = "" if text.endswith("\n") or not text else "\n"
             for line in text.splitlines():
-                try:
-                    entry = json.loads(line)
-                except ValueError:
-                    continue  # a line cut short when the run was killed: it is run again
-                self.done[_key(entry["setting"])] = entry["result"]
+                self._take(line)
 
-    def kept(self, setting: Mapping[str, Any]) -> dict[str, Any] | None:
-        """The result of a setting, if there is one."""
-        return self.done.get(_key(setting))
+    def _take(self, line: str) -> None:
+        try:
+            entry = json.loads(line)
+            if entry["code"] == code_digest():
+                self.done[entry["key"]] = entry["result"], float(entry["seconds"])
+        except (ValueError, KeyError, TypeError):
+            pass  # a line cut short when the run was killed: it is run again
 
-    def get(self, setting: Mapping[str, Any], compute: Callable[[], dict[str, Any]]) -> dict[str, Any]:
-        """The result of a setting: as it was kept, or computed now and kept.
+    def find(self, function: Callable[[Any], Any], task: Any) -> Timed | None:
+        """What function(task) gave, if it is there."""
+        found = self.done.get(key_of(function, task))
+        if found is None:
+            return None
+        return Timed(decode(found[0], get_type_hints(function)["return"]), found[1])
 
-        A run during which Ctrl-C came is not kept: fits end early by it, and do not say so.
-        """
-        key = _key(setting)
-        if key not in self.done:
-            with _listening() as heard:
-                result = json.loads(json.dumps(compute()))
-            if heard:
-                raise KeyboardInterrupt
-            self.done[key] = result
-            self.path.parent.mkdir(parents=True, exist_ok=True)
-            with self.path.open("a", encoding="utf-8") as file:
-                file.write(self.torn + json.dumps({"setting": dict(setting), "result": result}) + "\n")
-            self.torn = ""
-        return self.done[key]
+    def add(self, function: Callable[[Any], Any], task: Any, timed: Timed) -> None:
+        """Keep what function(task) gave."""
+        entry = {"key": key_of(function, task), "code": code_digest(), "seconds": round(timed.seconds, 3)}
+        self.path.parent.mkdir(parents=True, exist_ok=True)
+        with self.path.open("a", encoding="utf-8") as file:
+            file.write(self.torn + json.dumps({**entry, "result": encode(timed.result)}) + "\n")
+        self.torn = ""
 
-
-@contextlib.contextmanager
-def _listening() -> Iterator[list[bool]]:
-    """Note Ctrl-C, and raise it, while the block lasts."""
-    heard: list[bool] = []
-
-    def note(number: int, frame: Any) -> None:
-        heard.append(True)
-        raise KeyboardInterrupt
-
-    if threading.current_thread() is not threading.main_thread():
-        yield heard
-        return
-    old = signal.signal(signal.SIGINT, note)
-    try:
-        yield heard
-    finally:
-        signal.signal(signal.SIGINT, old)
+    def forget(self) -> None:
+        """Remove the file: the table is whole."""
+        self.path.unlink(missing_ok=True)
 
 
-def _key(setting: Mapping[str, Any]) -> str:
-    return json.dumps(setting, sort_keys=True)
+@cache
+def code_digest() -> str:
+    """SHA-256 of the package's modules: what other code gave must not end up in a table of this one."""
+    digest = hashlib.sha256()
+    package = Path(__file__).parents[1]
+    for path in sorted(package.rglob("*.py")):
+        digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    return digest.hexdigest()[:16]

@@ -1,6 +1,5 @@
 """How far each way of matching two unordered trees stays below the best matching (paper 002, section 5)."""
 
-import logging
 import time
 from collections.abc import Callable
 from typing import Any, NamedTuple
@@ -10,9 +9,8 @@ from numpy.typing import NDArray
 
 from ..kernels import tree_alignment, tree_cliques, tree_repair
 from ..kernels.tree_shape import Match, Shape, make_shape
+from .runs import run_all
 from .table import Table
-
-log = logging.getLogger(__name__)
 
 SIZES = {7: 300, 11: 300, 15: 200, 20: 100, 30: 30}  # nodes of both trees -> pairs drawn
 N_SAMPLES = 10  # trees behind each of the two unions that are matched
@@ -40,11 +38,10 @@ def matching(quick: bool = False) -> Table:
         ],
     )
     n_unsure = 0
-    for n, n_pairs in SIZES.items():
-        runs = _run(n, n_pairs // 10 if quick else n_pairs)
+    tasks = [(n, n_pairs // 10 if quick else n_pairs) for n, n_pairs in SIZES.items()]
+    for (n, _), runs in zip(tasks, run_all("matching", match_pairs, tasks), strict=True):
         n_unsure += sum(not outcome.exact for outcome in runs["alignment"])
         table.rows.append(_row(n, runs))
-        log.info("matching: %s", " | ".join(table.rows[-1]))
     table.remarks += [
         "Cells: mean of achieved / greatest gain, share of the pairs in which the greatest was achieved, CPU time a "
         "pair. Edit matchings keep ancestry both ways; union matchings must also fit into one tree, and are measured "
@@ -58,8 +55,9 @@ def matching(quick: bool = False) -> Table:
     return table
 
 
-def _run(n: int, n_pairs: int) -> dict[str, list[Outcome]]:
-    """Every method on the same pairs."""
+def match_pairs(task: tuple[int, int]) -> dict[str, list[Outcome]]:
+    """Every method on the same pairs: so many of trees of so many nodes."""
+    n, n_pairs = task
     rng = np.random.default_rng(n)
     methods: dict[str, Match_] = {
         "edit": tree_cliques.edit,

@@ -12,7 +12,8 @@ from sklearn.mixture import BayesianGaussianMixture
 from .. import datasets
 from ..errors import ChainsDisagreeWarning
 from ..models import NHCM, DPGaussianMixture
-from .table import Table, mean_std
+from .runs import run_all
+from .table import Picture, Table, mean_std
 
 N_SWEEPS = 10  # the paper's
 N_LONG = 200
@@ -33,6 +34,7 @@ SETTINGS = [
 ]
 # The paper's prior, in the units of the data.
 PAPER: dict[str, Any] = {"scale0": 1.0, "kappa0": 1.0, "dof0": 5.0, "scaling": None, "init": "sequential"}
+SKLEARN = "scikit-learn BayesianGaussianMixture, 30 components"
 LAST: dict[str, Any] = {"n_chains": 1, "n_jobs": 1, "estimate": "best"}
 
 
@@ -81,6 +83,28 @@ def _methods() -> dict[str, Callable[[int], Any]]:
     }
 
 
+class Task(NamedTuple):
+    """One fit."""
+
+    setting: Setting
+    method: str
+    seed: int
+
+
+def _fit(task: Task) -> tuple[Outcome, float | None]:
+    """What a method found, and the joint density of its last draw."""
+    data = datasets.make_bananas(200, task.setting.radius, task.setting.noise, random_state=task.seed)
+    if task.method == SKLEARN:
+        levels, joint = _sklearn(data.X, task.seed), None
+    else:
+        model = _methods()[task.method](task.seed)
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", ChainsDisagreeWarning)
+            levels = last_draw(model, data.X)
+        joint = float(model.log_joint_)
+    return _judge(data.y, levels[0], levels[-1]), joint
+
+
 def _sklearn(X: Any, seed: int) -> Any:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")  # that it did not converge is no news
@@ -96,21 +120,12 @@ def banana(quick: bool = False) -> Table:
         ["data", "method", "clusters", "sub-clusters", "ARI", "purity", "log joint"],
     )
     for setting in SETTINGS[:1] if quick else SETTINGS:
-        for name, make in {**_methods(), "scikit-learn BayesianGaussianMixture, 30 components": None}.items():
+        for name in (*_methods(), SKLEARN):
             if "our defaults" in name and setting.radius == 1.0:
                 continue  # columns are scaled: what it would see is the first setting again
-            outcomes, joints = [], []
-            for seed in range(n_seeds):
-                data = datasets.make_bananas(200, setting.radius, setting.noise, random_state=seed)
-                if make is None:
-                    levels = _sklearn(data.X, seed)
-                else:
-                    with warnings.catch_warnings():
-                        warnings.simplefilter("ignore", ChainsDisagreeWarning)
-                        model = make(seed)
-                        levels = last_draw(model, data.X)
-                    joints.append(model.log_joint_)
-                outcomes.append(_judge(data.y, levels[0], levels[-1]))
+            tasks = [Task(setting, name, seed) for seed in range(n_seeds)]
+            found = run_all(f"{setting.name}: {name}", _fit, tasks)
+            outcomes, joints = [outcome for outcome, _ in found], [joint for _, joint in found if joint is not None]
             below = mean_std([o.n_subclusters for o in outcomes], 1) if "NHCM" in name else "-"
             table.rows.append(
                 [
@@ -127,7 +142,7 @@ def banana(quick: bool = False) -> Table:
         "The paper shows one run and no numbers: few clusters, several sub-clusters, and more groups for DPGMM than "
         "clusters for NHCM.",
     ]
-    table.images["004-banana.png"] = _picture()
+    table.pictures["004-banana"] = Picture(_picture())
     return table
 
 

@@ -7,7 +7,8 @@ from typing import Any, NamedTuple
 
 from .. import __version__
 from ..io.container import written_whole
-from .table import Table, row
+from .judges import judge
+from .table import Table, read_tables, row
 
 
 class Record(NamedTuple):
@@ -41,24 +42,36 @@ class Outputs:
         try:
             record = Record(**json.loads((self.folder / f"{name}.json").read_text(encoding="utf-8")))
         except (OSError, ValueError, TypeError):
-            return None  # never run, or cut short
+            return None  # never run, or damaged
         return record if (self.folder / f"{name}.md").exists() else None
 
     def text(self, name: str) -> str:
         """The table of a finished experiment."""
         return (self.folder / f"{name}.md").read_text(encoding="utf-8")
 
+    def runs(self, name: str, quick: bool) -> Path:
+        """Where the runs of an experiment are kept until it is finished."""
+        return self.folder / f"{name}{'-quick' if quick else ''}.runs"
+
+    def judge_again(self, record: Record) -> Record:
+        """Put the verdicts of today into a table that was made before."""
+        table, rest = read_tables(self.text(record.name))
+        judge(record.name, table)
+        self._write(f"{record.name}.md", f"{table.body()}\n{rest}".encode())
+        return self._note(record._replace(verdict=table.verdict))
+
     def keep(self, name: str, quick: bool, table: Table, seconds: float) -> Record:
-        """Write a table, its pictures and their numbers."""
+        """Judge a table, and write it, its pictures and their numbers."""
         self.folder.mkdir(parents=True, exist_ok=True)
+        judge(name, table)
         record = Record(name, table.title, table.verdict, quick, round(seconds, 1), __version__)
         for file, content in table.files().items():
             self._write(file, content)
         self._write(f"{name}.md", table.markdown(record.command, seconds).encode())
-        if table.finished:
-            self._write(f"{name}.json", (json.dumps(record._asdict(), indent=1) + "\n").encode())
-        else:
-            (self.folder / f"{name}.json").unlink(missing_ok=True)
+        return self._note(record)
+
+    def _note(self, record: Record) -> Record:
+        self._write(f"{record.name}.json", (json.dumps(record._asdict(), indent=1) + "\n").encode())
         return record
 
     def summarise(self, names: Iterable[str]) -> None:

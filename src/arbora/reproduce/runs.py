@@ -1,13 +1,16 @@
 """Many fits, in a few processes, and what one fit is judged by."""
 
+import contextlib
 import multiprocessing
 import os
 import signal
+import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
-from concurrent.futures import Future, ProcessPoolExecutor
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ProcessPoolExecutor, as_completed
 from functools import cache
+from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
 import numpy as np
@@ -19,11 +22,14 @@ from ..errors import NotConvergedWarning, UnexplainedTreesWarning
 from ..forest import Forest
 from ..metrics import silhouette_score, slot_label_counts
 from ..progress import Progress
+from .kept import Kept, Timed
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
 
 _n_jobs = 1
+_kept: Kept | None = None  # where runs are kept now
+_spared = 0.0  # processor time of the runs that were found there
 
 
 def use_processes(n_jobs: int) -> None:
@@ -32,29 +38,87 @@ def use_processes(n_jobs: int) -> None:
     _n_jobs = max(1, n_jobs)
 
 
+@contextlib.contextmanager
+def keeping(path: Path) -> Iterator[None]:
+    """Keep every run in a file while the block lasts; the file goes once the block has ended well."""
+    global _kept
+    _kept = Kept(path)
+    try:
+        yield
+        _kept.forget()
+    finally:
+        _kept = None
+
+
 def run_all(what: str, function: Callable[[Task], Result], tasks: Sequence[Task]) -> list[Result]:
-    """function(task) for every task, in order; `function` must be a function of a module."""
+    """function(task) for every task, in order; `function` must be a function of a module, annotated.
+
+    Runs that an interrupted command kept are not run again.
+    """
+    global _spared
+    results: dict[int, Result] = {}
     with Progress(what, len(tasks), None) as bar:
-        if _n_jobs == 1 or len(tasks) < 2:
-            results = []
-            for task in tasks:
-                results.append(function(task))
+        for n, task in enumerate(tasks):
+            found = _kept.find(function, task) if _kept is not None else None
+            if found is not None:
+                results[n] = found.result
+                _spared += found.seconds
                 bar.advance()
-            return results
-        context = multiprocessing.get_context("spawn")  # a fork would copy threads and locks in any state
-        with ProcessPoolExecutor(min(_n_jobs, len(tasks)), context, _enter) as pool:
-            futures = [pool.submit(function, task) for task in tasks]
-            try:
-                return [_wait(future, bar) for future in futures]
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                raise
+        missing = [n for n in range(len(tasks)) if n not in results]
+        for n, timed in _run(function, {n: tasks[n] for n in missing}):
+            results[n] = timed.result
+            if _kept is not None:
+                _kept.add(function, tasks[n], timed)
+            bar.advance()
+    return [results[n] for n in range(len(tasks))]
 
 
-def _wait(future: "Future[Result]", bar: Progress) -> Result:
-    result = future.result()
-    bar.advance()
-    return result
+def run_one(what: str, function: Callable[[Task], Result], task: Task) -> Result:
+    """function(task), kept like the runs of `run_all`."""
+    return run_all(what, function, [task])[0]
+
+
+def _run(function: Callable[[Task], Result], tasks: dict[int, Task]) -> Iterator[tuple[int, Timed]]:
+    """The results as they come, here or in processes of a pool."""
+    if _n_jobs == 1 or len(tasks) < 2:
+        for n, task in tasks.items():
+            yield n, _uninterrupted(function, task)
+        return
+    context = multiprocessing.get_context("spawn")  # a fork would copy threads and locks in any state
+    with ProcessPoolExecutor(min(_n_jobs, len(tasks)), context, _enter) as pool:
+        futures = {pool.submit(_time, function, task): n for n, task in tasks.items()}
+        try:
+            for future in as_completed(futures):
+                yield futures[future], future.result()
+        except BaseException:
+            pool.shutdown(wait=False, cancel_futures=True)
+            raise
+
+
+def _time(function: Callable[[Any], Any], task: Any) -> Timed:
+    start = time.process_time()
+    result = function(task)
+    return Timed(result, time.process_time() - start)
+
+
+def _uninterrupted(function: Callable[[Any], Any], task: Any) -> Timed:
+    """A run during which Ctrl-C came does not count: fits end early by it, and do not say so."""
+    heard: list[bool] = []
+
+    def note(number: int, frame: Any) -> None:
+        heard.append(True)
+        raise KeyboardInterrupt
+
+    if threading.current_thread() is not threading.main_thread():
+        return _time(function, task)
+    old = signal.signal(signal.SIGINT, note)
+    try:
+        timed = _time(function, task)
+    finally:
+        signal.signal(signal.SIGINT, old)
+    if heard:
+        raise KeyboardInterrupt
+    return timed
 
 
 def _enter() -> None:
@@ -66,9 +130,9 @@ def _enter() -> None:
 
 
 def cpu_seconds() -> float:
-    """Processor time of this process and of those it has waited for."""
+    """Processor time of this process, of those it has waited for, and of the runs that were kept before."""
     spent = os.times()
-    return spent.user + spent.system + spent.children_user + spent.children_system
+    return spent.user + spent.system + spent.children_user + spent.children_system + _spared
 
 
 # ---- data -----------------------------------------------------------------------------------------------------------

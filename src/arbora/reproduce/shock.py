@@ -1,8 +1,8 @@
 """Shock trees clustered by structure alone and with labels: mixtures of unions and the paper's two rivals."""
 
-import logging
 import time
-from typing import Any
+from functools import cache
+from typing import Any, NamedTuple
 
 import numpy as np
 from sklearn.base import clone
@@ -11,9 +11,8 @@ from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score, r
 from ..datasets import load_shock
 from ..forest import Forest
 from ..models import TreeEditClustering, TreeUnionMixture, UnionEmbedding
+from .runs import run_all
 from .table import Table
-
-log = logging.getLogger(__name__)
 
 # Name -> estimator and settings.
 RIVALS: dict[str, tuple[type[Any], dict[str, Any]]] = {
@@ -33,10 +32,7 @@ RIVALS: dict[str, tuple[type[Any], dict[str, Any]]] = {
 
 def shock(quick: bool = False) -> Table:
     """All methods, with the number of classes found and with the true one."""
-    forest = load_shock()
-    target = np.asarray(forest.target)
-    if quick:
-        forest = forest[np.isin(target, np.unique(target)[:5])]
+    forest = _forest(quick)
     n_classes = len(np.unique(np.asarray(forest.target)))
     table = Table(
         f"Shock trees of {n_classes} classes of silhouettes: structure alone and with labels",
@@ -45,16 +41,17 @@ def shock(quick: bool = False) -> Table:
             *("with labels", f"with labels, {n_classes} clusters"),
         ],
     )
-    for name, (estimator, settings) in RIVALS.items():
-        row = [name]
-        for labels in (False, True):
-            for number in (None, n_classes):
-                if settings.get("costs") == "learnt" and not labels:
-                    row.append("-")
-                    continue
-                row.append(_judge(forest, estimator, settings, labels, number))
-        table.rows.append(row)
-        log.info("shock: %s", " | ".join(row))
+    tasks = [
+        Task(name, labels, number, quick)
+        for name, (_, settings) in RIVALS.items()
+        for labels in (False, True)
+        for number in (None, n_classes)
+        if labels or settings.get("costs") != "learnt"  # costs are those of labels
+    ]
+    cells = dict(zip(tasks, run_all("shock trees", judge, tasks), strict=True))
+    for name in RIVALS:
+        row = [Task(name, labels, number, quick) for labels in (False, True) for number in (None, n_classes)]
+        table.rows.append([name, *(cells.get(task, "-") for task in row)])
     table.remarks += [
         "Cells: fraction of pairs of trees rightly together or apart / adjusted Rand index / normalised mutual "
         "information (clusters), CPU seconds. Without a number of clusters given, mixtures of unions choose it by "
@@ -78,8 +75,27 @@ def _whole_length(forest: Forest, noise_cost: float | None) -> float:
     return model.description_length_ + constant
 
 
-def _judge(forest: Forest, estimator: type[Any], settings: dict[str, Any], labels: bool, number: int | None) -> str:
-    model = estimator(number, labels=labels, **settings)
+class Task(NamedTuple):
+    """One method, with or without labels, of so many clusters or of as many as it finds."""
+
+    method: str
+    labels: bool
+    number: int | None
+    quick: bool
+
+
+@cache
+def _forest(quick: bool) -> Forest:
+    """The shock trees; those of five classes if quick."""
+    forest = load_shock()
+    target = np.asarray(forest.target)
+    return forest[np.isin(target, np.unique(target)[:5])] if quick else forest
+
+
+def judge(task: Task) -> str:
+    """A cell: agreement with the classes, and processor time."""
+    forest, (estimator, settings) = _forest(task.quick), RIVALS[task.method]
+    model = estimator(task.number, labels=task.labels, **settings)
     if "random_state" in model.get_params():
         model.set_params(random_state=0)
     clone(model).set_params(**{"n_components" if estimator is TreeUnionMixture else "n_clusters": None}).fit(forest[:6])

@@ -10,46 +10,85 @@ import numpy as np
 
 
 class Picture(NamedTuple):
-    """A drawing and the numbers in it."""
+    """A drawing and the numbers in it; one without a caption is shown by the page that includes the table."""
 
-    caption: str
     png: bytes
-    data: str  # CSV
+    caption: str = ""
+    data: str = ""  # CSV
 
 
 @dataclass
 class Table:
-    """Rows of text under a header, with a title and remarks; further tables and pictures come from the same runs."""
+    """Rows of text under a header, with a title and remarks; further tables and pictures come from the same runs.
+
+    A column named "verdict" is about the one before it, and says at most why; the word comes from `arbora.reproduce.
+    judges`, and so does the line `verdict`.
+    """
 
     title: str
     header: Sequence[str]
-    rows: list[Sequence[str]] = field(default_factory=list)
+    rows: list[list[str]] = field(default_factory=list)
     remarks: list[str] = field(default_factory=list)
     more: list["Table"] = field(default_factory=list)
     pictures: dict[str, Picture] = field(default_factory=dict)  # by name of the file, without suffix
-    finished: bool = True  # False: interrupted, and shown as far as it came
-    verdict: str = ""  # how ours compare with the published numbers, in a line
-    images: dict[str, bytes] = field(default_factory=dict)  # pictures without data, by name of the file
+    verdict: str = ""  # how ours compare with what is published, in a line
 
     def markdown(self, command: str, seconds: float) -> str:
         """The tables, their remarks and pictures, the command that made them and the processor time it took."""
-        lines = [f"## {self.title}", ""]
+        lines = [self.body()]
+        for name, picture in self.pictures.items():
+            if picture.caption:
+                numbers = f" (numbers: {name}.csv)" if picture.data else ""
+                lines += [f"![{picture.caption}]({name}.png)", "", f"{picture.caption}{numbers}.", ""]
+        lines += [f"Made by `{command}` in {seconds:.0f} s of processor time.", ""]
+        return "\n".join(lines)
+
+    def body(self) -> str:
+        """The tables and their remarks alone."""
+        lines = []
         for table in (self, *self.more):
-            if table is not self:
-                lines += [f"### {table.title}", ""]
+            lines += [f"{'##' if table is self else '###'} {table.title}", ""]
             if table.header:
                 lines += [row(table.header), row(["---"] * len(table.header)), *map(row, table.rows), ""]
+            if table.verdict:
+                lines += [f"{VERDICT}{table.verdict}", ""]
             if table.remarks:
                 lines += [*(f"- {remark}" for remark in table.remarks), ""]
-        for name, picture in self.pictures.items():
-            lines += [f"![{picture.caption}]({name}.png)", "", f"{picture.caption} (numbers: {name}.csv).", ""]
-        lines += [f"Made by `{command}` in {seconds:.0f} s of processor time.", ""]
         return "\n".join(lines)
 
     def files(self) -> dict[str, bytes]:
         """Pictures and their data, by name of the file."""
-        named = self.images | {f"{name}.png": picture.png for name, picture in self.pictures.items()}
-        return named | {f"{name}.csv": picture.data.encode() for name, picture in self.pictures.items()}
+        named = {f"{name}.png": picture.png for name, picture in self.pictures.items()}
+        return named | {f"{name}.csv": picture.data.encode() for name, picture in self.pictures.items() if picture.data}
+
+
+VERDICT = "**Verdict:** "
+
+
+def read_tables(text: str) -> tuple[Table, str]:
+    """The tables of a page that `Table.markdown` wrote, and the rest of it, which comes after them."""
+    lines = text.split("\n")
+    end = next((n for n, line in enumerate(lines) if line.startswith(("![", "Made by `"))), None)
+    if end is None or not lines[0].startswith("## "):
+        raise ValueError(f"not a page that arbora reproduce wrote: it begins {lines[0][:40]!r}")
+    tables: list[Table] = []
+    for line in lines[:end]:
+        if line.startswith(("## ", "### ")):
+            tables.append(Table(line.lstrip("# "), []))
+        elif line.startswith("| ") and not tables[-1].header:
+            tables[-1].header = _cells(line)
+        elif line.startswith("| ") and not line.startswith("| --- |"):
+            tables[-1].rows.append(_cells(line))
+        elif line.startswith(VERDICT):
+            tables[-1].verdict = line.removeprefix(VERDICT)
+        elif line.startswith("- "):
+            tables[-1].remarks.append(line[2:])
+    tables[0].more = tables[1:]
+    return tables[0], "\n".join(lines[end:])
+
+
+def _cells(line: str) -> list[str]:
+    return [cell.strip() for cell in line[1:].removesuffix("|").split("|")]
 
 
 def row(cells: Sequence[str]) -> str:

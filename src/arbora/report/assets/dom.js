@@ -22,6 +22,7 @@ const number = (x, digits = 3) =>
   x === null || x === undefined ? "" : Math.abs(x) >= 1e4 ? Math.round(x).toLocaleString("en") : String(+x.toPrecision(digits));
 const groupClass = (g) => `g${((g % 8) + 8) % 8}`;
 const groupName = (g) => D.group_names[g];
+const classNamed = (name) => (/^[\d.]+$/.test(name) ? `class ${name}` : name); // a number alone could be anything
 const titled = (g) => `${D.noun} ${groupName(g)}`;
 
 // Marks differ in shape as well as in colour.

@@ -28,11 +28,26 @@ function drawMap() {
     }
     spots = [...found.values()].sort((a, b) => b.items.length - a.items.length); // small ones on top
   }
-  const radius = (spot) => 3.4 + 1.1 * Math.log2(spot.items.length);
+  const least = Math.max(3.4, Math.min(6, 9 - 2 * Math.log10(count))); // few marks have room to be large
+  const radius = (spot) => least + 1.1 * Math.log2(spot.items.length);
   const X = (v) => ((v - view.x0) / (view.x1 - view.x0)) * canvas.clientWidth;
   const Y = (v) => (1 - (v - view.y0) / (view.y1 - view.y0)) * canvas.clientHeight;
   const dimmed = (spot) => state.focus !== null && !spot.items.some((i) => items.group[i] === state.focus);
 
+  function paintNames(context, w, h) { // of few items that have names, as many as do not run into others
+    if (count > 60 || items.name.every((name) => /^\d*$/.test(name))) return;
+    const taken = spots.map((spot) => [X(spot.x) - 5, Y(spot.y) - 5, X(spot.x) + 5, Y(spot.y) + 5]);
+    for (const spot of spots.filter((s) => !dimmed(s))) {
+      const name = items.name[spot.items[0]];
+      const text = (name.length > 18 ? `${name.slice(0, 17)}\u2026` : name) + (spot.items.length > 1 ? ` +${spot.items.length - 1}` : "");
+      const [wide, off, low] = [context.measureText(text).width, radius(spot) + 3, Y(spot.y) + 4];
+      const boxes = [X(spot.x) + off, X(spot.x) - off - wide].map((left) => [left, low - 10, left + wide, low + 2]); // right, or left
+      const box = boxes.find((b) => b[0] > 0 && b[2] < w && b[1] > 0 && b[3] < h && !taken.some((t) => b[0] < t[2] && t[0] < b[2] && b[1] < t[3] && t[1] < b[3]));
+      if (!box) continue;
+      taken.push(box);
+      context.fillText(text, box[0], low);
+    }
+  }
   function paint() {
     const scale = window.devicePixelRatio || 1;
     const [w, h] = [canvas.clientWidth, canvas.clientHeight];
@@ -70,6 +85,7 @@ function drawMap() {
     }
     context.fillStyle = soft;
     context.font = "11px system-ui, sans-serif";
+    paintNames(context, w, h);
     context.fillText(D.map.axes[0], 10, h - 8);
     context.save();
     context.translate(16, h - 26);

@@ -32,7 +32,7 @@ function memberList(group) {
 }
 
 function groupCard(group) {
-  const facts = [`${plural(group.size, D.item)}, ${percent(group.share)}`, group.main === null ? null : `mostly ${group.main}`,
+  const facts = [`${plural(group.size, D.item)}, ${percent(group.share)}`, group.main === null ? null : `mostly ${classNamed(group.main)}`,
     group.silhouette === null ? null : `silhouette ${group.silhouette.toFixed(2)}`].filter(Boolean).join(" \u00b7 ");
   return el("article", { class: `card ${groupClass(group.index)}`, "aria-label": titled(group.index), "data-group": group.index },
     el("div", { class: "head" }, mark(group.index), el("h3", null, capital(titled(group.index))), el("span", { class: "soft" }, facts)),
@@ -56,7 +56,7 @@ function groupsPanel() {
 }
 
 function sizesPanel() {
-  const rows = D.groups.map((g) => ({ label: el("span", null, mark(g.index), ` ${groupName(g.index)}${g.main === null ? "" : ` \u00b7 mostly ${g.main}`}`), value: g.size, text: `${g.size.toLocaleString("en")} \u00b7 ${percent(g.share)}`, group: g.index }));
+  const rows = D.groups.map((g) => ({ label: el("span", null, mark(g.index), ` ${groupName(g.index)}${g.main === null ? "" : ` \u00b7 mostly ${classNamed(g.main)}`}`), value: g.size, text: `${g.size.toLocaleString("en")} \u00b7 ${percent(g.share)}`, group: g.index }));
   const sizes = el("div", { class: "card" }, D.silhouette ? el("h3", null, "Sizes") : null, bars("Sizes", rows, undefined, true));
   const knife = silhouetteChart();
   return panel("sizes", knife ? "Sizes and silhouettes" : "Sizes", null, knife ? el("div", { class: "two" }, sizes, knife) : sizes);
@@ -127,7 +127,10 @@ function borderPanel() {
   const { n, rows } = D.border;
   const about = n ? `${plural(n, D.item)} whose ${D.noun} has a probability below 99%${rows.length < n ? `; the ${rows.length} least certain` : ""}.` : `Every ${D.item} has a ${D.noun} with a probability of 99% or more.`;
   const bar = (p, text) => el("span", null, `${text} `, el("span", { class: "soft" }, percent(p)));
-  return panel("border", "On the border", about, rows.length ? el("div", { class: "card" }, dataTable("Least certain", [D.item, "most probable", "or"], rows.map(([name, a, p, b, q]) => [name, bar(p, `${D.noun} ${a}`), bar(q, `${D.noun} ${b}`)]))) : el("p", { class: "soft" }, "Nothing to list."));
+  const table = (caption, some) => dataTable(caption, [D.item, "most probable", "or"], some.map(([name, a, p, b, q]) => [name, bar(p, `${D.noun} ${a}`), bar(q, `${D.noun} ${b}`)]));
+  const rest = rows.slice(12);
+  return panel("border", "On the border", about, rows.length ? el("div", { class: "card" }, table("Least certain", rows.slice(0, 12)),
+    rest.length ? el("details", null, el("summary", null, `${rest.length} more`), table("The next", rest)) : null) : el("p", { class: "soft" }, "Nothing to list."));
 }
 
 function historyPanel() {

@@ -1,0 +1,178 @@
+"""``arbora predict`` and ``arbora encode``: what a saved model says of new trees or rows."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import (
+    FOR_TREES,
+    Classes,
+    Encoding,
+    FormatOption,
+    Jobs,
+    Json,
+    ModelFile,
+    Paths,
+    Quiet,
+    ReadOptions,
+    Scheduler,
+    SkipBad,
+    check_jobs,
+    load_model,
+    refuse,
+)
+from .root import app
+from .tell import Teller, command, print_json, usage
+
+
+@app.command()
+@command
+def predict(
+    model: ModelFile,
+    paths: Paths,
+    output: Annotated[
+        Path | None, typer.Option("--output", "-o", help="Rows to .csv, .json or .parquet instead of stdout.")
+    ] = None,
+    jobs: Jobs = None,
+    scheduler: Scheduler = None,
+    format: FormatOption = None,
+    skip_bad: SkipBad = False,
+    read: ReadOptions = None,
+    classes: Classes = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Assign new trees to the clusters of a model, or new rows of a table to the groups of arbora hierarchy.
+
+    A row a tree: cluster, its probability, log-likelihood, whether any component explains the tree, and how many of
+    its nodes have a label never seen in training. Rows go to stdout, or to --output and only their counts to stdout.
+    Files are read as those of the training were, unless --format or --read say otherwise. A row of a table has its
+    group on every level, -1 for a group never seen; there --classes is a column.
+
+    \b
+    Examples:
+      arbora predict model.arbora new/ --output new.csv
+      arbora predict hierarchy.arbora rows.csv
+      arbora predict model.arbora one.xml
+      arbora predict model.arbora new.jsonl --json
+    """
+    from . import files, reading, show
+    from .hierarchy import predict_rows
+
+    with Teller(quiet).listening() as teller:
+        loaded = load_model(model)
+        if hasattr(loaded, "level_labels_"):
+            of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
+            refuse({**of_trees, "--scheduler": scheduler}, FOR_TREES)
+            predict_rows(loaded, model, paths, classes, output, as_json, teller)
+            return
+        fitted = _check_clusters(loaded, model, jobs)
+        inputs = reading.find_like_training(fitted, paths, format, read, teller)
+        files.check_output("--output", output, files.TABLES, [*inputs.files, model])
+        forest = reading.open_trees(inputs, skip_bad, classes, quiet)
+        with reading.workers_of(scheduler, forest), teller.working("predicting"):
+            columns = files.assignments(fitted, forest)
+        facts = show.assignment_facts(columns, forest.n_nodes)
+        warning = show.assignment_warning(facts)
+        if warning is not None:
+            teller.warn(warning)
+        if output is not None:
+            files.write_table(output, columns)
+            teller.say(f"wrote {output}")
+    if output is None:
+        if as_json:
+            print_json(files.records(columns))
+        else:
+            typer.echo(files.csv_text(columns), nl=False)
+        for line in show.assignment_lines(facts):
+            teller.say(line)
+    elif as_json:
+        print_json(facts)
+    else:
+        show.show_assignments(facts)
+
+
+@app.command()
+@command
+def encode(
+    model: ModelFile,
+    paths: Paths,
+    output: Annotated[Path, typer.Option("--output", "-o", help="Codes: .npz (sparse), .csv or .parquet.")],
+    encoding: Annotated[
+        Encoding | None,
+        typer.Option(
+            "--encoding",
+            help="What the codes hold: sum, posterior mass by component, slot and state; weighted, that times the "
+            "component's probability; log, its logarithm; posterior, the sums and the components' "
+            "probabilities; score, logarithms by slot and by label, and the components'. [default: the model's]",
+            show_default=False,
+        ),
+    ] = None,
+    jobs: Jobs = None,
+    format: FormatOption = None,
+    skip_bad: SkipBad = False,
+    read: ReadOptions = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Turn trees into vectors for other learners: posterior mass by component, slot and state.
+
+    MODEL may be a classifier; then the codes are those that it reads. scipy.sparse.load_npz reads the .npz; .csv and
+    .parquet also hold the names of trees and columns. Files are read as those of the training were, unless --format or
+    --read say otherwise.
+
+    \b
+    Examples:
+      arbora encode model.arbora corpus/ --output codes.npz
+      arbora encode model.arbora trees.jsonl --output codes.csv
+      arbora encode model.arbora trees.jsonl --output codes.npz --encoding score
+    """
+    from scipy import sparse
+
+    from ..summary import counted, tree_names
+    from . import files, reading
+
+    with Teller(quiet).listening() as teller:
+        fitted, trained = _load_encoder(model, jobs)
+        if encoding is not None:
+            if "encoding" not in fitted.get_params():
+                raise usage("--encoding", f"a {type(fitted).__name__} has one encoding only; leave this out")
+            fitted.set_params(encoding=encoding.value)
+        inputs = reading.find_like_training(trained, paths, format, read, teller)
+        files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs.files, model])
+        forest = reading.open_trees(inputs, skip_bad, None, quiet)
+        with teller.working("encoding"):
+            if "sparse_output" in fitted.get_params():
+                fitted.set_params(sparse_output=True)
+            codes = sparse.csr_array(fitted.transform(forest))
+        files.write_encoding(output, codes, tree_names(forest), fitted.get_feature_names_out().tolist())
+        if not as_json:
+            shape = f"{counted(codes.shape[0], 'tree')}, {counted(codes.shape[1], 'column')}"
+            teller.say(f"{output}: {shape}, {codes.nnz:,} values not zero")
+    if as_json:
+        print_json(
+            {"output": str(output), "n_trees": codes.shape[0], "n_columns": codes.shape[1], "n_nonzero": codes.nnz}
+        )
+
+
+def _check_clusters(model: Any, path: Path, jobs: int | None) -> Any:
+    """The model, if it clusters trees."""
+    from ..errors import ModelFileError
+
+    if hasattr(model, "classes_"):
+        raise ModelFileError(f"{path}: this is a classifier; arbora classify gives trees their classes by it")
+    if not (hasattr(model, "vocabulary_") and hasattr(model, "predict_proba")):
+        raise ModelFileError(f"{path}: a {type(model).__name__} gives trees no clusters here; load it from Python")
+    return model if check_jobs(jobs) is None else model.set_params(n_jobs=jobs)
+
+
+def _load_encoder(path: Path, jobs: int | None) -> tuple[Any, Any]:
+    """A model that encodes, and the one that knows how its trees were read: itself, or the classifier around it."""
+    from ..errors import ModelFileError
+
+    model = load_model(path)
+    encoder = getattr(model, "encoder_", model)
+    if not (hasattr(encoder, "vocabulary_") and hasattr(encoder, "get_feature_names_out")):
+        raise ModelFileError(f"{path}: this model holds no mixture that encodes trees; name one that does")
+    return (encoder if check_jobs(jobs) is None else encoder.set_params(n_jobs=jobs)), model

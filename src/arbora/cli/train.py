@@ -1,0 +1,187 @@
+"""``arbora train-classifier``: classes of trees learnt from known ones, and how well."""
+
+from pathlib import Path
+from typing import Any
+
+from . import options as opt
+from .options import Readout
+from .root import app
+from .tell import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
+
+N_FOLDS = 3  # to estimate the error by, where classes are large enough
+
+
+@app.command("train-classifier")
+@command
+def train_classifier(
+    paths: opt.Paths,
+    readout: opt.ReadoutOption = Readout.mlp,
+    components: opt.ClassComponents = None,
+    states: opt.ClassStates = 4,
+    encoding: opt.ClassEncoding = None,
+    hidden: opt.Hidden = None,
+    balanced: opt.Balanced = False,
+    calibrate: opt.Calibrate = False,
+    folds: opt.Folds = None,
+    novelty: opt.Novelty = 0.01,
+    max_iter: opt.ClassMaxIter = 200,
+    seed: opt.Seed = 0,
+    jobs: opt.Jobs = None,
+    save: opt.SaveClassifier = None,
+    output: opt.HeldOutTable = None,
+    format: opt.FormatOption = None,
+    skip_bad: opt.SkipBad = False,
+    read: opt.ReadOptions = None,
+    classes: opt.Classes = None,
+    quiet: opt.Quiet = False,
+    as_json: opt.Json = False,
+) -> None:
+    """Learn to tell classes of trees apart, and say how well it works on trees held out.
+
+    Classes come with the trees (JSON lines, elastic trees) or from --classes. Every tree is held out once; the
+    classifier that is saved has seen them all.
+
+    \b
+    Examples:
+      arbora train-classifier corpus/ --classes folder --save classifier.arbora
+      arbora train-classifier trees.jsonl --readout logistic --balanced --calibrate
+      arbora train-classifier trees.jsonl -k 22 --states 8 --encoding sum --hidden 20,40,60,80,100
+      arbora train-classifier trees.jsonl --readout generative --states 6 --folds 5 --json
+    """
+    from . import files, reading, scores
+
+    asked = opt.given(encoding=encoding and encoding.value, hidden=hidden, balanced=balanced or None)
+    _check(readout, asked)
+    sizes = _sizes(hidden)
+    if output is not None and folds == 0:
+        raise usage("--output", "it holds what held-out trees are given, and --folds 0 holds none out")
+    with Teller(quiet).listening() as teller:
+        inputs = reading.find(paths, format, read)
+        files.check_output("--save", save, (".arbora",), inputs.files)
+        files.check_output("--output", output, files.TABLES, inputs.files)
+        forest = reading.read_trees(inputs, skip_bad, classes, quiet)
+        folds = _check_classes(forest, folds, teller)
+        mixture = opt.given(n_components=components) | {
+            "n_states": states, "max_iter": max_iter, "n_jobs": opt.check_jobs(jobs)
+        }  # fmt: skip
+        model = _model(forest, readout, mixture, asked, sizes)
+        model.set_params(calibration="temperature" if calibrate else None, novelty=novelty, random_state=seed)
+        with Interrupts() as interrupts:
+            held = _held_out(model, forest, folds, seed, teller, interrupts)
+            with teller.working("fitting all trees"):
+                model.fit(forest)
+            _go_on(interrupts)
+        model.provenance_["reading"] = inputs.remembered()
+        _write(model, held, save, output, teller)
+    facts: dict[str, Any] = {"n_trees": forest.n_trees, "n_classes": len(model.classes_), "folds": folds}
+    if held is not None:
+        facts |= scores.class_facts(held["known"], held["class"])
+    if as_json:
+        print_json({**facts, "provenance": model.provenance_})
+    else:
+        scores.show_training(facts)
+
+
+def _check(readout: Readout, asked: dict[str, Any]) -> None:
+    """Refuse options that the read-out does not have."""
+    if readout is Readout.generative:
+        opt.refuse(asked, "a generative classifier has none; leave this out, or choose another --readout")
+    if readout is Readout.logistic and "hidden" in asked:
+        raise usage("--hidden", "logistic regression has no hidden units; leave this out, or use --readout mlp")
+
+
+def _sizes(hidden: str | None) -> list[int]:
+    try:
+        sizes = [int(part) for part in (hidden or "100").split(",")]
+    except ValueError:
+        sizes = []
+    if not sizes or min(sizes) < 1:
+        raise usage("--hidden", f"{hidden!r}; wanted a whole number of 1 or more, or several with commas between")
+    return sizes
+
+
+def _check_classes(forest: Any, folds: int | None, teller: Teller) -> int:
+    """Into how many parts the trees are split; every class must have a tree in each."""
+    from ..errors import ReadError
+    from ..summary import counted
+
+    if forest.target is None:
+        raise ReadError("the classes of these trees are not known; name them by --classes folder or --classes FILE.csv")
+    count: dict[Any, int] = {}
+    for name in forest.target.tolist():
+        count[name] = count.get(name, 0) + 1
+    if len(count) < 2:
+        raise ReadError(f"all trees are of the class {next(iter(count))}; wanted two classes or more")
+    name, n = min(count.items(), key=lambda item: item[1])
+    if folds is None:
+        folds = min(N_FOLDS, n) if n > 1 else 0
+        if n < N_FOLDS:
+            told = f"{folds} parts are held out in turn" if folds else "no tree is held out to estimate the error"
+            teller.say(f"the class {name} has {counted(n, 'tree')}, so {told}")
+    elif folds == 1 or folds > n:
+        some = {1: "", 2: "2, or "}.get(n, f"2 to {n}, or ")
+        raise usage("--folds", f"{folds}; the class {name} has {counted(n, 'tree')}: wanted {some}0 for no estimate")
+    return folds
+
+
+def _model(forest: Any, readout: Readout, mixture: dict[str, Any], asked: dict[str, Any], sizes: list[int]) -> Any:
+    """The classifier that was asked for, not fitted."""
+    from ..models import GenerativeTreeClassifier, HiddenTree, HiddenTreeMixture, TreeClassifier
+
+    if readout is Readout.generative:
+        if mixture.get("n_components", 1) > 1:
+            return GenerativeTreeClassifier(HiddenTreeMixture(**mixture))
+        return GenerativeTreeClassifier(HiddenTree(**{k: v for k, v in mixture.items() if k != "n_components"}))
+    n_components = 2 * len(set(forest.target.tolist()))
+    encoder = HiddenTreeMixture(**{"n_components": n_components, "encoding": asked.get("encoding", "score"), **mixture})
+    units = sizes[0] if len(sizes) == 1 else tuple(sizes)
+    weight = "balanced" if "balanced" in asked else None
+    return TreeClassifier(encoder, readout.value, hidden_units=units, class_weight=weight)
+
+
+def _held_out(
+    model: Any, forest: Any, folds: int, seed: int, teller: Teller, interrupts: Interrupts
+) -> dict[str, list[Any]] | None:
+    """The class each tree is given by a classifier that has not seen it."""
+    import numpy as np
+    from sklearn.base import clone
+    from sklearn.model_selection import StratifiedKFold
+
+    from ..summary import tree_names
+    from .files import encodable
+
+    if not folds:
+        return None
+    target = np.asarray(forest.target).astype(str)
+    found = np.empty(len(target), object)
+    split = StratifiedKFold(folds, shuffle=True, random_state=seed).split(target, target)
+    for number, (train, test) in enumerate(split, 1):
+        with teller.working(f"held-out part {number} of {folds}"):
+            fitted = clone(model).set_params(novelty=None).fit(forest.take(train))
+            found[test] = fitted.predict(forest.take(test)).astype(str)
+        _go_on(interrupts)
+    return {
+        "name": [encodable(name) for name in tree_names(forest)],
+        "class": found.tolist(),
+        "known": target.tolist(),
+    }
+
+
+def _go_on(interrupts: Interrupts) -> None:
+    """End if Ctrl-C came: a fit that was cut short is no classifier."""
+    if interrupts.heard:
+        raise fail("interrupted; nothing was written", INTERRUPTED)
+
+
+def _write(
+    model: Any, held: dict[str, list[Any]] | None, save: Path | None, output: Path | None, teller: Teller
+) -> None:
+    from . import files
+
+    if held is not None and output is not None:
+        files.write_table(output, {"name": held["name"], "class": held["class"], "known": held["known"]})
+    if save is not None:
+        model.save(save)
+    written = [str(path) for path in (output, save) if path is not None]
+    if written:
+        teller.say(f"wrote {', '.join(written)}")

@@ -1,0 +1,119 @@
+"""``arbora info``, ``formats`` and ``convert``: what files hold, what can be read, and other files made of them."""
+
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+
+from .options import Classes, FormatOption, Json, Paths, Quiet, ReadOptions, SkipBad
+from .root import app
+from .tell import Teller, command, print_json, usage
+
+
+@app.command()
+@command
+def info(
+    paths: Paths,
+    top: Annotated[int, typer.Option("--top", min=1, help="How many of the most frequent labels to list.")] = 10,
+    format: FormatOption = None,
+    skip_bad: SkipBad = False,
+    read: ReadOptions = None,
+    classes: Classes = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Say what the trees are like: sizes, depths, labels, how much they share, classes.
+
+    \b
+    Examples:
+      arbora info corpus/
+      arbora info "corpus/**/*.xml" --read text=kind
+      arbora info trees.jsonl --top 50 --json
+    """
+    from . import reading, show
+
+    with Teller(quiet).listening():
+        forest = reading.read_trees(reading.find(paths, format, read), skip_bad, classes, quiet)
+        facts = show.forest_facts(forest, top)
+    if as_json:
+        print_json(facts)
+    else:
+        show.show_forest(facts)
+
+
+@app.command()
+@command
+def formats(as_json: Json = False) -> None:
+    """List the formats: what becomes a tree, the suffixes of files, and the options for --read.
+
+    \b
+    Examples:
+      arbora formats
+      arbora formats --json
+    """
+    from . import reading, show
+
+    facts = reading.formats_facts()
+    if as_json:
+        print_json(facts)
+    else:
+        show.show_formats(facts)
+
+
+@app.command()
+@command
+def convert(
+    paths: Annotated[
+        list[Path],
+        typer.Argument(
+            metavar="PATH...", help="Files to read, as for cluster.", default_factory=list, show_default=False
+        ),
+    ],
+    output: Annotated[
+        Path, typer.Argument(metavar="OUT", help="File to write: .jsonl, .jsonl.gz, .forest or .parquet; or .store.")
+    ],
+    shard_nodes: Annotated[
+        int | None, typer.Option("--shard-nodes", min=1, help="Store: nodes a file. [default: 1048576]")
+    ] = None,
+    format: FormatOption = None,
+    skip_bad: SkipBad = False,
+    read: ReadOptions = None,
+    classes: Classes = None,
+    quiet: Quiet = False,
+    as_json: Json = False,
+) -> None:
+    """Read trees of any format and write them to one file, or to a store: a folder for more trees than fit in memory.
+
+    A store is written as files are read. The same command goes on where one that was killed stopped.
+
+    \b
+    Examples:
+      arbora convert corpus/ corpus.store
+      arbora convert corpus/ corpus.forest
+      arbora convert "treebank/*.mrg" treebank.jsonl --read leaves=false
+      arbora convert old/ new/ all.parquet --skip-bad
+    """
+    from ..io import write_jsonl
+    from ..store import SHARD_NODES
+    from ..summary import counted
+    from . import files, reading
+
+    if not paths:
+        raise usage("OUT", f"missing; after {output}, name the file to write")
+    with Teller(quiet).listening() as teller:
+        inputs = reading.find(paths, format, read)
+        files.check_output("OUT", output, (".jsonl", ".jsonl.gz", ".forest", ".parquet", ".store"), inputs.files)
+        if output.suffix == ".store":
+            forest: Any = reading.write_store(inputs, output, skip_bad, classes, quiet, shard_nodes or SHARD_NODES)
+        else:
+            if shard_nodes is not None:
+                raise usage("--shard-nodes", f"{output} is one file; leave this out, or write a .store")
+            forest = reading.read_trees(inputs, skip_bad, classes, quiet)
+            if output.name.lower().endswith((".jsonl", ".jsonl.gz")):
+                write_jsonl(forest, output)
+            else:
+                forest.save(output)
+        if not as_json:
+            teller.say(f"{output}: {counted(forest.n_trees, 'tree')}, {counted(forest.n_nodes, 'node')}")
+    if as_json:
+        print_json({"output": str(output), "n_trees": forest.n_trees, "n_nodes": forest.n_nodes})

@@ -1,0 +1,48 @@
+"""What is said while a fit goes on: iterations, and how long the rest may take at most."""
+
+import logging
+
+import pytest
+
+from arbora.cli import tell
+from arbora.progress import in_words
+
+
+@pytest.mark.parametrize(
+    ("seconds", "words"),
+    [(0.2, "1 s"), (42.4, "42 s"), (89.0, "89 s"), (90.0, "2 min"), (5300.0, "88 min"), (5400.0, "2 h")],
+)
+def test_times_in_words(seconds, words):
+    assert in_words(seconds) == words
+
+
+def test_time_left_is_that_of_the_iterations_so_far(monkeypatch):
+    clock = iter([100.0, 102.0, 106.0, 200.0, 201.0])
+    monkeypatch.setattr(tell.time, "monotonic", lambda: next(clock))
+    pace = tell.Pace()
+    assert pace.left(1, 21) == ""  # the first also compiles, and tells nothing
+    assert pace.left(2, 21) == ", at most 38 s left of this start"
+    assert pace.left(3, 21) == ", at most 54 s left of this start"
+    assert pace.left(1, 21) == ""  # another start
+    assert pace.left(2, 21) == ", at most 19 s left of this start"
+
+
+def test_iterations_of_a_fit_move_the_progress_on(monkeypatch):
+    from arbora import HiddenTree
+    from arbora.datasets import make_documents
+
+    shown: list[str] = []
+    teller = tell.Teller()
+    teller.status, teller.doing = type("Status", (), {"update": lambda _, text: shown.append(text)})(), "fitting"
+    logger = logging.getLogger("arbora")
+    level = logger.level
+    logger.addHandler(teller)
+    logger.setLevel(logging.INFO)
+    try:
+        HiddenTree(2, max_iter=3, tol=0.0, random_state=0).fit(make_documents(2, random_state=0))
+    finally:
+        logger.removeHandler(teller)
+        logger.setLevel(level)
+    assert len(shown) == 3
+    assert shown[0].startswith("fitting: iteration 1 of at most 3, objective -")
+    assert shown[2].startswith("fitting: iteration 3 of at most 3, at most 1 s left of this start, objective -")

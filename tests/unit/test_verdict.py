@@ -1,0 +1,132 @@
+"""Verdicts on cells beside published numbers, and tables that are judged when they are shown."""
+
+import copy
+
+import pytest
+
+from arbora.reproduce.judges import JUDGES, judge
+from arbora.reproduce.table import Picture, Table, read_tables
+from arbora.reproduce.verdict import compare, holds, tally, with_word
+
+
+@pytest.mark.parametrize(
+    ("published", "ours", "wanted", "words"),
+    [
+        ("0.51 (0.00)", "0.52 (0.00) / 0.98", "high", "matches"),  # a unit of the last digit
+        ("0.51 (0.00)", "0.53 (0.00)", "high", "better (+0.02)"),
+        ("0.51 (0.00)", "0.49 (0.02)", "high", "differs (-0.02)"),
+        ("0.43 (0.08)", "0.34 (0.01)", "high", "matches"),  # the paper's deviation, and a unit
+        ("0.43 (0.08)", "0.33 (0.01)", "high", "differs (-0.10)"),
+        ("-0.08 (0.02)", "-0.01 (0.03)", "high", "better (+0.07)"),
+        ("17.66 (1.55)", "6.92 (2.25)", "low", "better (-10.74)"),
+        ("17.66 (1.55)", "20.00", "low", "differs (+2.34)"),
+        ("1.60 (0.55)", "6.0 (0.0)", "same", "differs (+4.40)"),
+        ("20 to 25 %", "+26.0%", "high", "matches"),
+        ("20 to 25 %", "+5.0%", "high", "differs (-17.5)"),
+        ("20 to 25 %", "+30.0%", "high", "better (+7.5)"),
+        ("7.5 %", "-1.8%", "high", "differs (-9.3)"),
+        ("0.12 (0.01)", "- / 0.000 5*", "high", "undefined"),
+        ("-", "0.11 (0.02)", "high", ""),  # nothing is printed there
+        ("0.03 (0.00)", "", "high", ""),
+    ],
+)
+def test_a_cell_beside_a_published_one(published, ours, wanted, words):
+    assert compare(published, ours, wanted) == words
+
+
+def test_a_spread_stands_for_a_deviation():
+    assert compare("0.92 / 0.84 (2.7)", "0.97 / 0.93 (2.2)", spread=0.05) == "matches"
+    assert compare("0.92 / 0.84 (2.7)", "0.97 / 0.93 (2.2)") == "better (+0.05)"
+
+
+def test_words_are_put_before_reasons_and_counted():
+    cell = with_word("differs (-0.15)", "a type split in 5")
+    assert cell == "differs (-0.15): a type split in 5"
+    assert with_word("matches", cell) == "matches: a type split in 5"
+    assert with_word("matches", "differs (-0.15)") == "matches"
+    assert holds(False, "too few") == "differs: too few"
+    assert tally(["matches: x", "differs (-0.21)", "matches", "undefined", ""]) == "matches 2, differs 1, undefined 1"
+
+
+def whole():
+    part = Table("Part", ["paper", "x", "verdict"], [["0.5 (0.1)", "0.9 (0.0)", "why"]], ["a remark", "another"])
+    table = Table("Title", ["paper: error %", "ours", "verdict"], [["7 (1)", "4.50", ""]], more=[part])
+    table.pictures["shown"] = Picture(b"png", "A caption", "x\n1\n")
+    table.pictures["elsewhere"] = Picture(b"png")
+    return table
+
+
+def test_a_page_is_read_back():
+    table = whole()
+    table.verdict = "all is well"
+    text = table.markdown("arbora reproduce x", 1.0)
+    again, rest = read_tables(text)
+    assert rest.startswith("![A caption](shown.png)")
+    assert "elsewhere" not in text
+    assert sorted(table.files()) == ["elsewhere.png", "shown.csv", "shown.png"]
+    assert f"{again.body()}\n{rest}" == text
+    again.pictures = table.pictures
+    assert again == table
+    with pytest.raises(ValueError, match="not a page that arbora reproduce wrote"):
+        read_tables("# Something else\n")
+
+
+def test_judging_again_changes_nothing():
+    table = whole()
+    judge("001-table2", table)
+    assert table.rows[0][2] == "better (-2.50)"
+    assert table.verdict == "error %: better 1"
+    again = copy.deepcopy(table)
+    judge("001-table2", again)
+    assert again == table
+
+
+def claimed(row):
+    """The verdicts of paper 003's table on one regularised run."""
+    header = ["model", "improvement AID / AOD", "uncertainty by level"]
+    table = Table("Paper 003: Animals", header, [["BHMC, finite", "-", "0.76 / 0.5"], ["RBHMC, finite, C=1", *row]])
+    judge("003-animals", table)
+    judge("003-animals", table)  # in place of what was there
+    (part,) = table.more
+    return [part.rows[0][k] for k in (3, 6, 8)]
+
+
+def test_improvement_in_words():
+    assert claimed(["+24.0% / +10.4%", "0.60 / 0.5"]) == ["matches", "matches", "matches"]
+    assert claimed(["-3.0% / +20.0%", "0.75 / 0.5"]) == ["differs (-25.5)", "better (+10.0)", "differs"]
+
+
+def test_bananas_in_words():
+    rows = [
+        ["d", "NHCM paper, 10 sweeps", "3.0 (1.4)", "7.8 (2.3)", "", "", ""],
+        ["d", "NHCM exact flat, 200 sweeps", "7.0 (1.0)", "9.1 (1.1)", "", "", ""],
+        ["d", "DPGMM, 10 sweeps, Gibbs only", "4.0 (1.7)", "-", "", "", ""],
+        ["d", "DPGMM, 200 sweeps", "6.2 (0.4)", "-", "", "", ""],
+    ]
+    table = Table("Paper 004", ["data", "method", "clusters", "sub-clusters", "ARI", "purity", "log joint"], rows)
+    judge("004-banana", table)
+    assert [[row[3], row[5]] for row in table.more[0].rows] == [["matches", "matches"], ["differs", "differs"]]
+
+
+def test_a_drop_is_found_where_it_is():
+    def row(n, noise, pairs):
+        cell = f"{pairs:.2f} / {pairs:.2f} ({n}.0)"
+        return [str(n), f"{noise} %", "0.90 / 0.90 (2.0)", cell, "", "0.90 / 0.90 (2.0)", cell, ""]
+
+    header = ["prototypes", "noise", "reference, ML", "ML", "verdict", "reference, KT", "KT", "verdict"]
+    pairs = {10: 1.0, 20: 0.98, 30: 0.95, 40: 0.8, 50: 0.75}
+    rows = [row(n, noise, value - 0.01 * n) for n in (2, 3, 4) for noise, value in pairs.items()]
+    table = Table("Figure 4", header, rows)
+    judge("002-figure4", table)
+    assert [words.split(":")[0] for *_, words in table.more[0].rows] == ["matches"] * 3
+    assert table.rows[0][4] == "better (+0.08)"
+    assert table.rows[3][4] == "differs (-0.12)"
+
+
+def test_every_experiment_has_a_verdict():
+    from arbora.reproduce import EXPERIMENTS
+
+    assert set(JUDGES) <= set(EXPERIMENTS)
+    table = Table("Evidence", ["a"], [["1"]])
+    judge("defaults", table)
+    assert table.verdict.startswith("not in the papers")
