@@ -19,7 +19,7 @@ from itertools import pairwise
 
 import numpy as np
 from bench_em import iteration_seconds, one_iteration
-from measure import finish, judge
+from measure import finish, judge, second_core
 
 from arbora.datasets import make_random_trees
 from arbora.models import tree_model as tm
@@ -100,6 +100,7 @@ def threads(quick):
         f"threads: {forest.n_nodes} nodes in {len(shards)} shards, 8 components, 4 states: {best[1]:.2f} s a pass "
         f"with one, {best[2]:.2f} s with two; CPU {busy[1]:.2f} and {busy[2]:.2f} s; load {os.getloadavg()[0]:.1f}"
     )
+    print(f"  the same for two threads that only count, which tells what was free: {second_core():.2f}")
     judge("one thread / two threads", best[1] / best[2], 1.6)
 
 

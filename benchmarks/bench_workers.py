@@ -17,7 +17,7 @@ from pathlib import Path
 
 import large_store
 import numpy as np
-from measure import finish, judge
+from measure import finish, judge, second_core
 
 from arbora import ForestStore
 from arbora.models import tree_model as tm
@@ -88,6 +88,7 @@ def compare(path, n_iterations, repeat, wanted):
                 judge(f"one worker / {n} workers", ratio, wanted[n])
             else:
                 print(f"  one worker / {n} workers: {ratio:.2f} (no bound on {cores} cores)")
+    print(f"two threads that only count, after all that: {second_core():.2f} times as fast as one")
     print(f"load of the machine in the last quarter of an hour: {os.getloadavg()[2]:.1f} on {cores} cores")
     print("objectives and parameters of all fits are equal to the last bit")
 
