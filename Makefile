@@ -35,6 +35,12 @@ $(VENV)/.tools: $(VENV)/.installed
 	$(BIN)/python -m pip install --quiet --group dev
 	@touch $@
 
+# Packages to compare with; a benchmark says which of them it missed.
+$(VENV)/.bench: $(VENV)/.tools
+	-$(BIN)/python -m pip install --quiet --group bench
+	-$(BIN)/python -m pip install --quiet --no-deps bnpy==0.1.7
+	@touch $@
+
 demo: $(VENV)/.installed
 	$(BIN)/arbora demo
 
@@ -50,7 +56,7 @@ check: $(VENV)/.tools
 slow: $(VENV)/.tools
 	$(BIN)/python -m pytest -m slow
 
-bench: $(VENV)/.tools
+bench: $(VENV)/.bench
 	$(BIN)/python benchmarks/run.py
 
 nojit: $(VENV)/.tools

@@ -1,13 +1,21 @@
-"""Sweeps of RBHMC on Animals (33 x 7, depth 3): the kernels against their plain twin, and 75,000 sweeps on one core."""
+"""Sweeps of RBHMC on Animals (33 x 7, depth 3): the kernels against their plain twin, and 75,000 sweeps on one core.
+
+Fails if a sweep is less than 15 times as fast as the twin's.
+"""
 
 import os
 
 os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import argparse
+import sys
 import time
+from pathlib import Path
+
+sys.path.insert(0, str(Path(__file__).parents[1]))
 
 import numpy as np
+from measure import finish, judge
 
 from arbora import datasets
 from arbora.errors import DataNotFoundError
@@ -63,6 +71,7 @@ def main():
         theirs = (time.process_time() - start) / 4
         told = f"{1e3 * ours:.3f} ms a sweep, twin {1e3 * theirs:.0f} ms, {theirs / ours:.0f} times faster"
         print(f"{name}: {told}; 75,000 sweeps {75000 * ours:.0f} s")
+        judge("twin / ours", theirs / ours, 15)
     if options.long:
         chain = HierarchySampler(X, 3, settings()["RBHMC, finite, C=0.1"], (1.0, 1.0))
         rng = np.random.default_rng(0)
@@ -71,6 +80,7 @@ def main():
         for _ in range(75000):
             state, _ = chain.step(rng, state)
         print(f"75,000 sweeps of RBHMC, measured: {time.process_time() - start:.0f} s of one core")
+    finish()
 
 
 if __name__ == "__main__":

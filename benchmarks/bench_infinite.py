@@ -16,20 +16,13 @@ import sys
 import time
 import warnings
 
+from measure import finish, judge
+
 from arbora import HiddenTreeMixture, InfiniteHiddenTreeMixture
 from arbora.datasets import load_inex2005, make_asymmetric_trees
 from arbora.errors import DataNotFoundError
 
 N_STATES, N_ITER = 4, 30
-FAILED = []
-
-
-def judge(what, value, bound):
-    """Print a measured figure beside its bound."""
-    good = value <= bound
-    print(f"  {what}: {value:.2f} (bound: at most {bound}) {'ok' if good else 'MISSED'}")
-    if not good:
-        FAILED.append(what)
 
 
 def fit_seconds(model, forest):
@@ -57,7 +50,7 @@ def against_finite(quick):
         other = fit_seconds(finite.set_params(max_iter=n_iter), forest)
         groups = model.trace_.info["n_groups"][0]
         print(f"  {update}: {infinite:.2f} s, {groups[0]:.0f} to {groups[-1]:.0f} groups; finite: {other:.2f} s")
-        judge(f"{update} / finite", infinite / other, bound)
+        judge(f"{update} / finite", infinite / other, bound, at_least=False)
 
 
 def memory(quick):
@@ -65,7 +58,7 @@ def memory(quick):
     n = 7_000 if quick else 66_667
     done = subprocess.run([sys.executable, __file__, "--fit", str(n)], capture_output=True, text=True, check=True)
     print("  " + done.stdout.strip())
-    judge("GB at most", float(done.stdout.split()[-2]), 4.0)
+    judge("GB at most", float(done.stdout.split()[-2]), 4.0, at_least=False)
 
 
 def fit_large(n_by_kind):
@@ -84,12 +77,12 @@ def main():
     warnings.simplefilter("ignore")
     if options.fit:
         fit_large(options.fit)
-        return 0
+        return
     for part in (against_finite, memory):
         print(part.__doc__.splitlines()[0])
         part(options.quick)
-    return 1 if FAILED else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

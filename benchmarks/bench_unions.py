@@ -11,24 +11,13 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(variable, "1")  # before numpy: one thread for everybody
 
 import argparse
-import sys
 import time
 
+from measure import finish, judge
 from sklearn.metrics import adjusted_rand_score
 
 from arbora import TreeUnionMixture
 from arbora.datasets import make_prototype_trees
-
-FAILED = []
-
-
-def judge(what, value, bound, at_least=True):
-    """Print a measured figure beside its bound."""
-    good = value >= bound if at_least else value <= bound
-    side = "at least" if at_least else "at most"
-    print(f"  {what}: {value:.2f} (bound: {side} {bound}) {'ok' if good else 'MISSED'}")
-    if not good:
-        FAILED.append(what)
 
 
 def cluster(n_trees, n_classes, n_nodes, noise, search, most_seconds):
@@ -71,8 +60,8 @@ def main():
     if options.large:
         compare(0.2, 0)
         cluster(2000, 10, 25, 0.2, "full", 600)
-    return 1 if FAILED else 0
+    finish()
 
 
 if __name__ == "__main__":
-    sys.exit(main())
+    main()

@@ -2,7 +2,8 @@
 
 ``python benchmarks/large_store.py write STORE N`` draws N random trees of 25 nodes on average and writes them;
 ``python benchmarks/large_store.py fit STORE [--workers W] [--iterations I] [--memory MB]`` fits a mixture of eight
-components, here or on W worker processes.  Each prints one line of JSON.
+components, here or on W worker processes.  Each prints one line of JSON.  bench_workers.py does the same on a smaller
+store, several times.
 """
 
 import argparse
@@ -22,6 +23,7 @@ from arbora import ForestStore, HiddenTreeMixture, distributed
 from arbora.datasets import make_random_trees
 
 PART = 20_000  # trees drawn at a time
+N_FILES = 24
 
 
 def main() -> None:
@@ -34,53 +36,66 @@ def main() -> None:
     parser.add_argument("--memory", type=int, default=1024, help="MB kept between passes, on each machine")
     asked = parser.parse_args()
     start, cpu = time.perf_counter(), time.process_time()
-    told = write(asked.store, asked.n_trees) if asked.what == "write" else fit(asked)
+    if asked.what == "write":
+        told = write(asked.store, asked.n_trees)
+    else:
+        told = fit(asked.store, asked.workers, asked.iterations, asked.memory)[1]
     told |= {
         "wall_seconds": round(time.perf_counter() - start, 1),
         "cpu_seconds": round(time.process_time() - cpu, 1),
-        "peak_resident_mb": resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024,
+        "peak_resident_mb": _peak_mb(),
     }
     print(json.dumps({"what": asked.what, **told}))
 
 
 def write(path: Path, n_trees: int) -> dict[str, Any]:
+    """Draw trees and write them, in about as many files for any number of them."""
     draws = np.random.SeedSequence(0).spawn(-(-n_trees // PART))
     parts = (make_random_trees(PART, 8, 3, 45, min_nodes=5, random_state=np.random.default_rng(s)) for s in draws)
-    store = ForestStore.write(parts, path)
+    store = ForestStore.write(parts, path, shard_nodes=min(2**20, max(2**14, 25 * n_trees // N_FILES)))
     size = sum(file.stat().st_size for file in path.iterdir())
     return {"n_trees": store.n_trees, "n_nodes": store.n_nodes, "n_files": len(store.entries), "bytes": size}
 
 
-def fit(asked: argparse.Namespace) -> dict[str, Any]:
-    store = ForestStore(asked.store, memory=asked.memory * 2**20)
-    model = HiddenTreeMixture(8, 4, max_iter=asked.iterations, tol=0, random_state=0, init="random")
-    if not asked.workers:
+def fit(path: Path, n_workers: int, n_iterations: int, memory_mb: int) -> tuple[HiddenTreeMixture, dict[str, Any]]:
+    """The fitted mixture, and what the fit took here and on the workers, whose start is not counted."""
+    store = ForestStore(path, memory=memory_mb * 2**20)
+    model = HiddenTreeMixture(8, 4, max_iter=n_iterations, tol=0, random_state=0, init="random")
+    if not n_workers:
         model.fit(store)
-        return {"objective": model.history_[-1]}
+        return model, {"objective": model.history_[-1]}
     from distributed import Client, LocalCluster
 
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
-    with LocalCluster(n_workers=asked.workers, **options) as cluster, Client(cluster) as client:
-        client.run(_warm_up, str(asked.store))
-        before = client.run(_cpu_seconds)
-        begun = time.perf_counter()
+    with LocalCluster(n_workers=n_workers, **options) as cluster, Client(cluster) as client:
+        client.run(_warm_up, str(path))
+        before = client.run(_usage)
+        begun, here = time.perf_counter(), time.process_time()
         with distributed(client):
             model.fit(store)
-        fit_seconds = time.perf_counter() - begun
-        after = client.run(_cpu_seconds)
-        busy = [round(after[worker][0] - before[worker][0], 1) for worker in before]
-        peak = [after[worker][1] for worker in before]
-    return {
+        seconds, here = time.perf_counter() - begun, time.process_time() - here
+        after = client.run(_usage)
+    change = [after[worker] - before[worker] for worker in before]
+    return model, {
         "objective": model.history_[-1],
-        "workers": asked.workers,
-        "fit_seconds": round(fit_seconds, 1),
-        "worker_cpu_seconds": busy,
-        "worker_peak_mb": peak,
+        "workers": n_workers,
+        "fit_seconds": round(seconds, 2),
+        "client_cpu_seconds": round(here, 2),
+        "worker_cpu_seconds": [round(float(x[0]), 2) for x in change],
+        "page_faults": [int(x[1]) for x in change],
+        "sent_bytes": [int(x[2]) for x in change],
+        "worker_peak_mb": [int(after[worker][3]) for worker in before],
     }
 
 
-def _cpu_seconds() -> tuple[float, int]:
-    return time.process_time(), resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+def _peak_mb() -> int:
+    return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024
+
+
+def _usage(dask_worker: Any) -> Any:
+    """On a worker: CPU seconds, page faults, bytes sent to other workers and the client so far, and peak memory."""
+    faults = resource.getrusage(resource.RUSAGE_SELF).ru_minflt
+    return np.array([time.process_time(), faults, dask_worker.transfer_outgoing_bytes_total, _peak_mb()])
 
 
 def _warm_up(path: str) -> None:

@@ -17,18 +17,21 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PAGE = HERE / "README.md"
-PEERS = ("numpy", "scipy", "scikit-learn", "numba", "hmmlearn", "apted", "edist", "grakel", "dask")
+MEASURED = ("numpy", "scipy", "scikit-learn", "numba", "dask", "hmmlearn", "pomegranate", "torch", "dynamax", "jax")
+MEASURED += ("apted", "zss", "edist", "bnpy", "grakel")
 HEAD = """# Benchmarks
 
 Written by `make bench`, which runs `benchmarks/bench_*.py`; each fails where a figure misses its bound. The figures to
-trust are ratios taken in one run: seconds are those of one machine on one day.
+trust are ratios taken in one run: seconds are those of one machine on one day. Times are CPU times unless they are told
+as seconds of workers or threads, which are those of the clock and suffer from other work on the machine. Packages to
+compare with are optional, and a line says which were not there; answers are compared before anything is timed.
 """
 
 
 def versions():
     """Versions of what is measured, as far as it is installed."""
     found = []
-    for name in PEERS:
+    for name in MEASURED:
         try:
             found.append(f"{name} {importlib.metadata.version(name)}")
         except importlib.metadata.PackageNotFoundError:
