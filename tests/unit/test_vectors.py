@@ -289,7 +289,7 @@ def test_a_damaged_file_is_refused(fitted, tmp_path):
     broken.__dict__.update(fitted.__dict__)
     broken.names_ = ["only one"]
     broken.save(tmp_path / "m.arbora")
-    with pytest.raises(ArboraError, match="contradict"):
+    with pytest.raises(ArboraError, match="level_labels_ has shape"):
         ab.load(tmp_path / "m.arbora")
 
 
