@@ -1,7 +1,7 @@
 """Gaussian hierarchies: kernels against their twin, DPGaussianMixture against scikit-learn and bnpy, 50,000 rows.
 
 Prints CPU seconds, ratios and agreement with the truth in one run.  Fails if a sweep is less than 100 times as fast as
-the twin's; if, on 5,000 rows, the chains of a default fit take on average more CPU time to an adjusted Rand index
+the twin's; if, on 5,000 rows, any chain of a default fit takes more CPU time to an adjusted Rand index
 of 0.98 than scikit-learn's BayesianGaussianMixture takes to converge, or the estimate of the whole fit is below 0.98;
 or if 50,000 rows do not fit in 2 GB.  All four chains and the whole default fit, 4 x 200 sweeps and the point estimate,
 are printed too: to sample a posterior takes many times what one local optimum takes.  bnpy's variational Bayes is shown
@@ -130,17 +130,17 @@ def main() -> int:
     for seed in range(3):
         X, truth = mixture(seed, 5000)
         chains = reaching(X, truth)
-        middle, total = (f([seconds for seconds, _ in chains]) for f in (np.mean, np.sum))
+        slowest, total = (f([seconds for seconds, _ in chains]) for f in (np.max, np.sum))
         peer = BayesianGaussianMixture(n_components=30, max_iter=1000, random_state=0)
         labels, peer_seconds = cpu(peer.fit_predict, X)
         told = ", ".join(f"{seconds:.2f} s ({n} sweeps)" for seconds, n in chains)
         print(f"5,000 x 2, seed {seed}: chains of arbora reach ARI 0.98 in {told}")
         print(
             f"  scikit-learn {peer_seconds:.2f} s, ARI {adjusted_rand_score(truth, labels):.3f}, "
-            f"{len(np.unique(labels))} groups, {peer.n_iter_} iterations; a chain takes on average "
-            f"{middle / peer_seconds:.2f} of it, all four {total / peer_seconds:.2f}"
+            f"{len(np.unique(labels))} groups, {peer.n_iter_} iterations; the slowest chain takes "
+            f"{slowest / peer_seconds:.2f} of it, all four {total / peer_seconds:.2f}"
         )
-        ok &= middle < peer_seconds
+        ok &= slowest < peer_seconds
         if seed == 0:
             against_bnpy(X, truth)
         if not options.quick:
