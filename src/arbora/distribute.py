@@ -28,7 +28,7 @@ def distributed(client: Any) -> Iterator["Cluster"]:
     opened = None
     if isinstance(client, str):
         client = opened = _connect(client)
-    if not all(hasattr(client, name) for name in ("submit", "gather", "scheduler_info")):
+    if not all(hasattr(client, name) for name in ("submit", "gather", "nthreads")):
         raise SettingError(f"distributed: found {type(client).__name__}, wanted a Dask client or a scheduler's address")
     before = _active.set(Cluster(client))
     try:
@@ -94,7 +94,8 @@ class Cluster:
 
     def workers(self) -> list[str]:
         """Addresses of the workers, in an order that stays while they do."""
-        return sorted(self.client.scheduler_info(n_workers=-1)["workers"])
+        # Not by scheduler_info: the client refreshes that now and then, and may leave the workers out as we look.
+        return sorted(self.client.nthreads())
 
     def run_length(self, n_items: int) -> int:
         """Items that make one task: a power of two, with some tasks a worker, so that none waits for long."""

@@ -15,6 +15,7 @@ import pytest
 import arbora as ab
 from arbora import Forest, ForestStore, distributed
 from arbora.datasets import make_documents
+from arbora.distribute import Cluster
 from arbora.errors import SettingError
 
 dask = pytest.importorskip("distributed")
@@ -71,6 +72,14 @@ def test_scheduler_by_address_and_its_absence(client: Any, store: ForestStore) -
         assert model().fit(store).history_ == model().fit(ForestStore(store.path)).history_
     with pytest.raises(SettingError, match="wanted a Dask client or a scheduler's address"), distributed(3):
         pass
+
+
+def test_workers_are_found_while_the_client_refreshes_what_it_knows(
+    client: Any, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # The client's timer asks for no workers and may do so between our question and its answer.
+    monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
+    assert len(Cluster(client).workers()) == 2
 
 
 def test_chains_are_tasks(client: Any, forest: Forest, store: ForestStore, tmp_path: Path) -> None:
