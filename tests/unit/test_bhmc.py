@@ -227,6 +227,14 @@ def test_consensus_looks_at_rows_where_draws_say_nothing():
         assert row[5] == row[15]
 
 
+def test_too_many_rows_for_a_consensus_get_the_draw_in_the_middle(blobs, monkeypatch):
+    monkeypatch.setattr("arbora.models.bhmc.MOST_JOINED", 10)
+    settings = {"n_iter": 20, "n_chains": 2, "random_state": 0}
+    found = ab.RBHMC(**settings).fit(blobs[0])
+    middle = ab.RBHMC(estimate="least_squares", **settings).fit(blobs[0])
+    np.testing.assert_array_equal(found.level_labels_, middle.level_labels_)
+
+
 def test_estimates_do_not_follow_a_stray_draw():
     levels = np.array([[0, 0, 0, 1, 1, 1], [0, 0, 1, 2, 2, 3]], np.int32)
     stray = np.array([[0, 1, 0, 1, 0, 1], [0, 1, 0, 1, 0, 1]], np.int32)

@@ -257,13 +257,15 @@ def _facts(estimator: Any, data: Any, model: str) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
+    from ..summary import counted
+
     console = stdout_console()
-    columns = len(found["columns"])
-    console.print(f"{found['n_rows']} rows, {columns} column{'s' if columns != 1 else ''}, model {found['model']}")
+    size = f"{counted(found['n_rows'], 'row')}, {counted(len(found['columns']), 'column')}"
+    console.print(f"{size}, model {found['model']}")
     for l, level in enumerate(found["levels"], start=1):
         low, high = level["groups_interval"]
         sizes = ", ".join(map(str, level["sizes"][:20])) + (", ..." if len(level["sizes"]) > 20 else "")
-        console.print(f"level {l}: {level['groups']} groups of {sizes}")
+        console.print(f"level {l}: {counted(level['groups'], 'group')} of {sizes}")
         agreed = f"; adjusted Rand index {level['adjusted_rand']:.3f}" if "adjusted_rand" in level else ""
         console.print(f"  posterior of their number: mean {level['groups_mean']:.1f}, 95% {low} to {high}{agreed}")
     if found["newick"] is not None and found["n_rows"] <= 60:
