@@ -25,11 +25,10 @@ from . import distribute
 from .errors import ForestError, ModelFileError
 from .forest import Forest, Ints, _natural
 from .io.container import MAX_BYTES, read_container, write_container
+from .io.sources import MANIFEST
 from .io.store import pack_text, read_forest, unpack_text, write_forest
 from .sharing import SharedForest, iter_shards
 
-SUFFIX = ".store"
-MANIFEST = "manifest.arbora-store"
 STORE_VERSION = 1
 SHARD_NODES = 2**20  # a file of the store holds so many nodes, or one tree if that has more
 MEMORY = 2**30  # bytes of shared subtrees kept between passes over a store
@@ -263,11 +262,6 @@ class ForestStore:
 def _on_part(run: tuple[int, Any], store: ForestStore, function: Callable[..., Any], *more: Any) -> Any:
     number, rows = run
     return function(store.part(number, columns_only=True), rows, *more)
-
-
-def is_store(path: Any) -> bool:
-    """Whether a path is that of a store."""
-    return isinstance(path, (str, os.PathLike)) and os.path.isfile(os.path.join(os.fspath(path), MANIFEST))
 
 
 def _read_manifest(folder: str, max_bytes: int) -> tuple[list[Entry], tuple[str, ...], Ints, str]:

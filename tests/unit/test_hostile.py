@@ -14,8 +14,9 @@ import pytest
 import arbora as ab
 import arbora.datasets
 from arbora import Forest, ForestError, ForestStore, ModelFileError, ReadError
+from arbora.io.choose import FORMATS
 from arbora.io.container import MAX_HEADER_BYTES, read_container, write_container
-from arbora.store import MANIFEST
+from arbora.io.sources import MANIFEST
 
 pytestmark = pytest.mark.compiled
 
@@ -207,6 +208,20 @@ def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
         os.mkfifo(tmp_path / "b.forest") if not (tmp_path / "b.forest").exists() else None
         with pytest.raises(ModelFileError, match="it is a pipe"):
             load(tmp_path / "b.forest")
+
+
+@pytest.mark.parametrize("format", [format for format in FORMATS if format not in ("forest", "parquet", "store")])
+def test_files_without_an_end(format: str, tmp_path: Path) -> None:
+    what = "line" if format in ("jsonl", "elastic") else "file"
+    with pytest.raises(ReadError, match=f"the {what} holds more than 100000 bytes; raise max_bytes"):
+        ab.read("/dev/zero", format, max_bytes=10**5)
+    pipe = tmp_path / "pipe"
+    os.mkfifo(pipe)
+    end = os.open(pipe, os.O_RDWR)  # so that neither end waits for the other; nobody ever closes it
+    os.write(end, b"(" * 50)
+    with pytest.raises(ReadError, match=f"the {what} holds more than 40 bytes; raise max_bytes"):
+        ab.read(pipe, format, max_bytes=40)
+    os.close(end)
 
 
 @pytest.mark.parametrize(

@@ -13,9 +13,11 @@ from arbora import Forest, ForestStore, ModelFileError
 from arbora.datasets import make_documents
 from arbora.distribute import reduce_pairwise
 from arbora.errors import ForestError
+from arbora.io.choose import FORMATS, format_of
+from arbora.io.sources import MANIFEST, find_files
 from arbora.metrics import silhouette_score, slot_label_counts
 from arbora.sharing import share
-from arbora.store import MANIFEST, StoreWriter, _cut
+from arbora.store import StoreWriter, _cut
 from tests import examples
 
 pytestmark = pytest.mark.compiled
@@ -140,6 +142,20 @@ def test_paths_of_stores_are_opened(forest: Forest, tmp_path: Path) -> None:
     assert ab.read(path) == forest
     assert ab.read(tmp_path) == forest  # a store in a folder is one thing
     assert model.provenance_["data_sha256"] == ForestStore(path).sha256
+
+
+def test_a_store_of_any_name(forest: Forest, tmp_path: Path) -> None:
+    path = tmp_path / "all" / "trees"
+    path.parent.mkdir()
+    ForestStore.write(forest, path, shard_nodes=100)
+    assert len(list(path.glob("*.forest"))) > 1
+    suffixes = [suffix for format in FORMATS.values() for suffix in format.suffixes]
+    for source in (path, path.parent, str(path.parent / "*")):
+        assert find_files(source, suffixes) == [str(path)]
+    assert format_of(str(path)) == "store"
+    assert ab.read(path) == forest
+    model = ab.HiddenTreeMixture(2, 2, max_iter=2, tol=0, random_state=0)
+    assert np.array_equal(model.fit(path).labels_, model.fit(ForestStore(path)).labels_)
 
 
 def test_metrics_take_a_store(forest: Forest, tmp_path: Path) -> None:

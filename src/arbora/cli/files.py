@@ -15,7 +15,7 @@ from ..errors import MissingDependencyError
 from ..forest import UNSEEN, Forest
 from ..io import own
 from ..io.container import written_whole
-from ..io.sources import STORE
+from ..io.sources import is_store
 from ..summary import tree_names
 from .tell import finite, usage
 
@@ -28,7 +28,7 @@ def check_output(option: str, path: Path | None, suffixes: Sequence[str], inputs
         return
     if not path.name.lower().endswith(tuple(suffixes)):
         raise usage(option, f"{path}: the name must end in {' or '.join(suffixes)}")
-    if path.is_dir() and not path.name.endswith(STORE):
+    if path.is_dir() and not is_store(path):
         raise usage(option, f"{path}: this is a directory; name a file")
     if not path.absolute().parent.is_dir():
         raise usage(option, f"{path}: there is no such folder; make it first")

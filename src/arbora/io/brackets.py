@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ..forest import MISSING, Forest
 from .columns import Columns, Fault, label_code
-from .sources import Policy, Source, decode, position, read_bytes, read_files, shown
+from .sources import MAX_BYTES, Policy, Source, decode, position, read_bytes, read_files, shown
 
 SUFFIXES = (".mrg", ".ptb", ".brackets", ".penn")
 
@@ -17,6 +17,7 @@ def read_brackets(
     source: Source,
     *,
     leaves: bool = True,
+    max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -24,13 +25,14 @@ def read_brackets(
     """Read Penn-style trees; a bracket is a node labelled by its first word, each further word a leaf.
 
     `leaves=False` leaves the further words out.  A bracket without a label has a missing one; an outer one around a
-    single tree, as the Penn Treebank has, is left out.  Trees may follow each other anyhow.
+    single tree, as the Penn Treebank has, is left out.  Trees may follow each other anyhow.  A file
+    that holds more than `max_bytes` (100 million) once unpacked is refused.
     """
 
     def read_file(path: str, columns: Columns) -> None:
-        _add_trees(decode(read_bytes(path)), leaves, columns)
+        _add_trees(decode(read_bytes(path, max_bytes)), leaves, columns)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _add_trees(text: str, leaves: bool, columns: Columns) -> None:

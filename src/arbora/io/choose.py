@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from ..errors import ReadError
 from ..forest import Forest
 from . import brackets, conllu, elastic, html, json, newick, store, syntax, xml
-from .sources import STORE, Position, Sink, Source, find_files, plain_name, streaming
+from .sources import STORE, Position, Sink, Source, find_files, is_store, plain_name, streaming
 
 
 def _load(source: Source, **options: Any) -> Forest:
@@ -96,7 +96,9 @@ def stream(files: Sequence[str], format: str, sink: Sink, **options: Any) -> Non
 
 
 def format_of(path: str) -> str | None:
-    """The format that the name of a file tells, if it does."""
+    """The format that the name of a file tells, if it does, or the manifest of a store."""
+    if is_store(path):
+        return "store"
     name = plain_name(path)
     return next((format for format, (_, suffixes) in FORMATS.items() if name.endswith(suffixes)), None)
 

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..forest import MISSING, Forest, Ints32, _natural
-from ..jit import jit
+from ..kernels import layout
 
 PACK_AT = 1 << 20  # nodes kept as Python integers before they are packed into arrays
 
@@ -121,7 +121,7 @@ class Columns:
         self._packed = self._packed or [(_NONE, _NONE, _NONE)]
         depth, label, slot = (np.concatenate(parts) for parts in zip(*self._packed, strict=True))
         self._packed.clear()
-        parent, slot, post, start, in_order = to_post_order(depth, slot)
+        parent, slot, post, start, in_order = layout.to_post_order(depth, slot)
         sorted_label = np.empty_like(label)
         sorted_label[post] = label
         columns = {"parent": parent, "slot": slot, "label": sorted_label, "vocabulary": tuple(self.words)}
@@ -155,49 +155,3 @@ def _target_column(target: list[Target]) -> NDArray[Any] | None:
     if kinds <= {int, float}:
         return np.array(target, np.float64)
     return np.array([str(value) for value in target])
-
-
-@jit
-def to_post_order(depth: Any, given_slot: Any) -> Any:
-    """Parent, slot, new place of each node, tree offsets, and whether siblings come by slot, from pre-order depths.
-
-    The result is in post-order; `given_slot` is empty when the slot is the position among the siblings.
-    """
-    n = depth.shape[0]
-    deepest = 0
-    n_trees = 0
-    for u in range(n):
-        deepest = max(deepest, depth[u])
-        n_trees += depth[u] == 0
-    above = np.empty(deepest + 1, np.int64)  # the last node met at each depth
-    parent = np.empty(n, np.int64)  # in document order
-    slot = np.empty(n, np.int32)
-    due = np.zeros(n, np.int64)  # slot after that of the last child
-    size = np.ones(n, np.int64)
-    in_order = True
-    for u in range(n):
-        above[depth[u]] = u
-        parent[u], slot[u] = -1, -1
-        if depth[u] > 0:
-            p = above[depth[u] - 1]
-            parent[u] = p
-            slot[u] = given_slot[u] if given_slot.shape[0] else due[p]
-            in_order &= slot[u] >= due[p]
-            due[p] = slot[u] + 1
-    post = np.empty(n, np.int64)
-    start = np.zeros(n_trees + 1, np.int64)
-    t = n_trees
-    for u in range(n - 1, -1, -1):
-        # Before u in post-order come the nodes before it in document order, less its ancestors, plus its descendants.
-        post[u] = u - depth[u] + size[u] - 1
-        if depth[u] > 0:
-            size[parent[u]] += size[u]
-        else:
-            start[t] = u + size[u]
-            t -= 1
-    parent_out = np.empty(n, np.int64)
-    slot_out = np.empty(n, np.int32)
-    for u in range(n):
-        parent_out[post[u]] = post[parent[u]] if parent[u] >= 0 else -1
-        slot_out[post[u]] = slot[u]
-    return parent_out, slot_out, post, start, in_order

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from ..errors import ReadError
 from ..forest import Forest
 from .columns import Columns, Fault
-from .sources import Policy, Source, decode, read_bytes, read_files, shown
+from .sources import MAX_BYTES, Policy, Source, decode, read_bytes, read_files, shown
 
 SUFFIXES = (".conllu", ".conll")
 COLUMNS = {"form": 1, "lemma": 2, "upos": 3, "deprel": 7}
@@ -17,20 +17,22 @@ def read_conllu(
     source: Source,
     *,
     label: str = "deprel",
+    max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
     """Read dependency trees; siblings keep the order of the sentence, multiword and empty nodes are left out.
 
-    `label`: the column that becomes the label, "deprel", "upos", "form" or "lemma".
+    `label`: the column that becomes the label, "deprel", "upos", "form" or "lemma".  A file that holds more than
+    `max_bytes` (100 million) once unpacked is refused.
     """
     if label not in COLUMNS:
         raise ReadError(f'label={label!r}; wanted "deprel", "upos", "form" or "lemma"')
 
     def read_file(path: str, columns: Columns) -> None:
         sentence: list[Word] = []
-        for number, line in enumerate([*decode(read_bytes(path)).split("\n"), ""], 1):
+        for number, line in enumerate([*decode(read_bytes(path, max_bytes)).split("\n"), ""], 1):
             if line.strip() == "":
                 if sentence:
                     _add_sentence(sentence, columns)
@@ -40,7 +42,7 @@ def read_conllu(
                 if word is not None:
                     sentence.append(word)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _parse_word(line: str, column: int, number: int) -> Word | None:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 
 from ..forest import Forest
 from .columns import Columns, Fault, Target
-from .sources import Policy, Source, read_lines, shown
+from .sources import MAX_BYTES, Policy, Source, read_lines, shown
 
 SUFFIXES = (".elastic", ".elastic.tree")
 
@@ -17,12 +17,16 @@ _CLASS = re.compile(r"\s*([^\s():$]+)\s*:")
 def read_elastic(
     source: Source,
     *,
+    max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read ``.elastic.tree`` files; the class before the colon becomes the target, the slot is the child's place."""
-    return read_lines(source, SUFFIXES, _read_line, Policy(on_error, vocabulary, progress))
+    """Read ``.elastic.tree`` files; the class before the colon becomes the target, the slot is the child's place.
+
+    A line of more than `max_bytes` (100 million) is refused, and the file with it.
+    """
+    return read_lines(source, SUFFIXES, _read_line, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _read_line(text: str, name: str, columns: Columns) -> None:

@@ -6,8 +6,8 @@ from lxml import etree
 
 from ..forest import Forest
 from .columns import Columns, Fault
-from .sources import Policy, Source, read_bytes, read_files
-from .xml import DEEPEST_LXML, MAX_BYTES, MAX_DEPTH, Markup, add_elements, check_depth, check_markup
+from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
+from .xml import DEEPEST_LXML, MAX_DEPTH, Markup, add_elements, check_depth, check_markup
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 # Control characters that no text has; more than this share of them makes a file binary. Real pages have a stray few.
@@ -33,7 +33,7 @@ def read_html(
     ``#text`` wherever there is text that is not blank.  A document deeper than `max_depth` (256) or, unpacked, longer
     than `max_bytes` (100 million) is refused; raise them for files you trust (the parser goes no deeper than 2,048).
     """
-    markup = check_markup(Markup("keep", attributes, text, max_depth, max_bytes))
+    markup = check_markup(Markup("keep", attributes, text, max_depth))
     huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
     parser = etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge)
 
@@ -50,7 +50,7 @@ def read_html(
         check_depth(root, max_depth)
         add_elements(root, markup, columns)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _refuse_binary(data: bytes) -> None:

@@ -13,7 +13,7 @@ from ..forest import MISSING, UNSEEN, Forest
 from .columns import Columns, Fault, Target
 from .container import written_whole
 from .json_deep import Number, parse_deep
-from .sources import Policy, Source, decode, read_bytes, read_files, read_lines, shown
+from .sources import MAX_BYTES, Policy, Source, decode, read_bytes, read_files, read_lines, shown
 
 SUFFIXES = (".json",)
 LINES_SUFFIXES = (".jsonl", ".ndjson")
@@ -27,6 +27,7 @@ def read_json(
     source: Source,
     *,
     scalars: str = "kind",
+    max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -35,16 +36,17 @@ def read_json(
 
     An object is a node ``{}`` with a child for each member, labelled by its key, whose only child is the value; an
     array is a node ``[]`` with its items as children.  `scalars`: "kind" labels a scalar ``#string``, ``#number``,
-    ``#boolean`` or ``#null``, "value" by its JSON text, and "drop" leaves it out (except as a whole document).
+    ``#boolean`` or ``#null``, "value" by its JSON text, and "drop" leaves it out (except as a whole document).  A file
+    that holds more than `max_bytes` (100 million) once unpacked is refused.
     """
     if scalars not in SCALARS:
         raise ReadError(f'scalars={scalars!r}; wanted "kind", "value" or "drop"')
 
     def read_file(path: str, columns: Columns) -> None:
-        _add_document(_parse(decode(read_bytes(path)), pairs=True), scalars, columns)
+        _add_document(_parse(decode(read_bytes(path, max_bytes)), pairs=True), scalars, columns)
         columns.end_tree()
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _parse(text: str, pairs: bool) -> Any:
@@ -100,6 +102,7 @@ def read_jsonl(
     source: Source,
     *,
     split: str | None = None,
+    max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -109,7 +112,8 @@ def read_jsonl(
     A label is text, a number, or null for a missing one (``"unseen": true`` marks one outside the vocabulary).  A slot
     counts from 0; ``"pos"`` may stand for it and counts from 1; without either, a child takes the slot after its
     sibling.  Of the root, ``"class"`` becomes the target and ``"name"`` (or ``"id"``) the name; a name of null says
-    that the tree has none.  With `split`, only trees whose root has that ``"split"`` are kept.
+    that the tree has none.  With `split`, only trees whose root has that ``"split"`` are kept.  A line of more than
+    `max_bytes` (100 million) is refused, and the file with it.
     """
     n_left_out = 0
 
@@ -127,7 +131,7 @@ def read_jsonl(
             raise Fault(f'"name" is {_kind(given)}, wanted text')
         columns.end_tree(name if given is None else str(given), _class_of(root), nameless=given is None)
 
-    forest = read_lines(source, LINES_SUFFIXES, read_line, Policy(on_error, vocabulary, progress))
+    forest = read_lines(source, LINES_SUFFIXES, read_line, Policy(on_error, vocabulary, progress, max_bytes))
     if n_left_out and not len(forest):
         raise ReadError(f'none of the {n_left_out} trees has "split": {json.dumps(split)}; check the value of split')
     return forest

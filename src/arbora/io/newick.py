@@ -9,7 +9,7 @@ from typing import NamedTuple
 from ..errors import ReadError
 from ..forest import MISSING, Forest
 from .columns import Columns, Fault, label_code
-from .sources import Policy, Source, decode, position, read_bytes, read_files, shown
+from .sources import MAX_BYTES, Policy, Source, decode, position, read_bytes, read_files, shown
 
 SUFFIXES = (".nwk", ".newick", ".tre", ".tree", ".nhx")
 
@@ -29,6 +29,7 @@ def read_newick(
     *,
     unnamed: str | None = None,
     length_bins: Sequence[float] | None = None,
+    max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -38,6 +39,7 @@ def read_newick(
     A node without a name has a missing label, or the label `unnamed`.  Names may be quoted, comments in square brackets
     are left out, underscores stay.  Branch lengths are left out too, unless `length_bins` gives increasing edges: with
     one edge of at most 0.3, a node ``a:0.3`` is labelled ``a|1`` (nodes without a length keep their name).
+    A file that holds more than `max_bytes` (100 million) once unpacked is refused.
     """
     bins = None if length_bins is None else [float(edge) for edge in length_bins]
     if bins is not None and (not bins or any(not a < b for a, b in pairwise(bins))):
@@ -45,12 +47,12 @@ def read_newick(
     options = _Options(unnamed, bins)
 
     def read_file(path: str, columns: Columns) -> None:
-        text = decode(read_bytes(path))
+        text = decode(read_bytes(path, max_bytes))
         if "[" in text or "]" in text:
             text = _without_comments(text)
         _add_trees(text, options, columns)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _without_comments(text: str) -> str:

@@ -19,6 +19,7 @@ _TEXT = Option("text", ("kind",), "kind: a child #text wherever there is text")
 _ATTRIBUTES = Option("attributes", bool, "each attribute becomes a child @name")
 _MAX_DEPTH = Option("max_depth", int, "deepest nesting that is read", of_trees=False)
 _MAX_BYTES = Option("max_bytes", int, "longest file that is read, unpacked", of_trees=False)
+_MAX_LINE = Option("max_bytes", int, "longest line that is read, unpacked", of_trees=False)
 _NAMESPACES = Option(
     "namespaces", ("strip", "keep", "prefix"), "label tag, {uri}tag or prefix:tag for a tag in a namespace"
 )
@@ -41,16 +42,20 @@ MAKES = {
 OPTIONS: dict[str, tuple[Option, ...]] = {
     "xml": (_NAMESPACES, _ATTRIBUTES, _TEXT, _MAX_DEPTH, _MAX_BYTES),
     "html": (_ATTRIBUTES, _TEXT, _MAX_DEPTH, _MAX_BYTES),
-    "json": (Option("scalars", ("kind", "value", "drop"), "label #string and the like, the value itself, or no node"),),
-    "jsonl": (Option("split", str, 'only trees whose root has this "split"', of_trees=False),),
-    "elastic": (),
+    "json": (
+        Option("scalars", ("kind", "value", "drop"), "label #string and the like, the value itself, or no node"),
+        _MAX_BYTES,
+    ),
+    "jsonl": (Option("split", str, 'only trees whose root has this "split"', of_trees=False), _MAX_LINE),
+    "elastic": (_MAX_LINE,),
     "newick": (
         Option("unnamed", str, "label of nodes without a name"),
         Option("length_bins", float, "edges of bins; the bin of the branch length joins the label"),
+        _MAX_BYTES,
     ),
-    "brackets": (Option("leaves", bool, "words become leaves"),),
-    "conllu": (Option("label", ("deprel", "upos", "form", "lemma"), "column that becomes the label"),),
-    "python": (Option("names", bool, "identifiers join the label, as in Name:x"),),
+    "brackets": (Option("leaves", bool, "words become leaves"), _MAX_BYTES),
+    "conllu": (Option("label", ("deprel", "upos", "form", "lemma"), "column that becomes the label"), _MAX_BYTES),
+    "python": (Option("names", bool, "identifiers join the label, as in Name:x"), _MAX_BYTES),
     "forest": (_MAX_BYTES,),
     "parquet": (_MAX_BYTES,),
     "store": (_MAX_BYTES,),

@@ -23,9 +23,11 @@ logger = logging.getLogger(__name__)
 
 Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
+MAX_BYTES = 100_000_000  # of a file, or of a line where lines are read one by one, unless a reader is told otherwise
 CHUNK = 1 << 20  # bytes read at a time
 UNPACKED_BYTES, UNPACKED_RATIO = 2**30, 100  # of gzip data: the larger of the two is what they may unpack to
-STORE = ".store"  # a folder of this ending is one thing, like a file
+STORE = ".store"  # a folder of this ending, or with this file in it, is one thing, like a file
+MANIFEST = "manifest.arbora-store"
 
 
 class Policy(NamedTuple):
@@ -34,6 +36,7 @@ class Policy(NamedTuple):
     on_error: str = "raise"
     vocabulary: Sequence[str] | None = None
     progress: bool | None = None
+    max_bytes: int = MAX_BYTES
 
 
 class Position(NamedTuple):
@@ -107,7 +110,7 @@ def _expand(path: str, suffixes: Sequence[str]) -> list[str]:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
         return _expand_glob(path)
-    if stat.S_ISDIR(mode) and not path.rstrip(os.sep).endswith(STORE):
+    if stat.S_ISDIR(mode) and not is_store(path):
         found = _without_results(path, sorted(_files_below(path, tuple(suffixes))))
         if not found:
             ending = "has a known suffix" if len(suffixes) > 5 else f"ends in {' or '.join(suffixes)}"
@@ -120,7 +123,7 @@ def _expand_glob(path: str) -> list[str]:
     if not glob.has_magic(path):
         raise ReadError(f"{path}: there is no such file; check the path")
     matches = glob.glob(path, recursive=True)
-    found = sorted(match for match in matches if os.path.isfile(match) or match.endswith(STORE))
+    found = sorted(match for match in matches if os.path.isfile(match) or is_store(match))
     if not found:
         raise ReadError(f"{path}: no file matches this pattern; check the folder and the ending")
     return found
@@ -128,12 +131,21 @@ def _expand_glob(path: str) -> list[str]:
 
 def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
     for where, folders, names in os.walk(folder):
-        stores = [name for name in folders if name.endswith(STORE)]
+        stores = [name for name in folders if is_store(os.path.join(where, name))]
         folders[:] = [name for name in folders if name not in stores]  # what is in a store is the store's own
-        for name in [*names, *stores]:
+        yield from (os.path.join(where, name) for name in stores if STORE in suffixes)
+        for name in names:
             path = os.path.join(where, name)
-            if plain_name(name).endswith(suffixes) and (name in stores or os.path.isfile(path)):
+            if plain_name(name).endswith(suffixes) and os.path.isfile(path):
                 yield path  # no pipes or sockets, which nobody may ever write to
+
+
+def is_store(path: Any) -> bool:
+    """Whether a path is that of a store, finished or not."""
+    if not isinstance(path, (str, os.PathLike)) or not os.path.isdir(path):
+        return False
+    folder = os.fspath(path)
+    return folder.rstrip(os.sep).endswith(STORE) or os.path.isfile(os.path.join(folder, MANIFEST))
 
 
 def _without_results(folder: str, found: list[str]) -> list[str]:
@@ -208,17 +220,15 @@ def _reason(error: Exception) -> str:
     return f"the file cannot be opened ({text.lower()}); check the path and the permissions"
 
 
-def read_bytes(path: str, max_bytes: int | None = None) -> bytes:
+def read_bytes(path: str, max_bytes: int, advice: str = "raise max_bytes if you trust it") -> bytes:
     """All bytes of a file, unpacked if its name ends in .gz; at most `max_bytes` of them."""
     with _Opened(path) as file:
-        if max_bytes is None:
-            return file.read()
         chunks, left = [], max_bytes  # in chunks, because asking for max_bytes at once would also allocate as many
-        while left >= 0 and (chunk := file.read(CHUNK)):
+        while left >= 0 and (chunk := file.read1(CHUNK)):  # type: ignore[attr-defined]
             chunks.append(chunk)
             left -= len(chunk)
     if left < 0:
-        raise Fault(f"the file holds more than {max_bytes} bytes; raise max_bytes if you trust it")
+        raise Fault(f"the file holds more than {max_bytes} bytes; {advice}")
     return b"".join(chunks)
 
 
@@ -267,7 +277,7 @@ def read_lines(
         sink = _sink.get()
         done = 0 if sink is None else sink.lines_done()
         with _Opened(path) as file:
-            for number, raw in enumerate(file, 1):
+            for number, raw in enumerate(_lines(file, policy.max_bytes), 1):
                 if number <= done:
                     continue
                 mark = columns.mark()
@@ -289,6 +299,16 @@ def read_lines(
     return _read(source, suffixes, read_file, policy)
 
 
+def _lines(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
+    """The lines of a file; one that is longer, or has no end, is a fault of the file."""
+    number = 0
+    while line := file.readline(max_bytes + 1):
+        number += 1
+        if len(line) > max_bytes:
+            raise Fault(f"the line holds more than {max_bytes} bytes; raise max_bytes if you trust it", number)
+        yield line
+
+
 def _read(
     source: Source,
     suffixes: Sequence[str],
@@ -298,6 +318,8 @@ def _read(
 ) -> Forest:
     if policy.on_error not in ("raise", "skip"):
         raise ReadError(f'on_error={policy.on_error!r}; wanted "raise" or "skip"')
+    if policy.max_bytes < 1:
+        raise ReadError(f"max_bytes={policy.max_bytes}; wanted 1 or more")
     files = find_files(source, suffixes)
     columns, skipped, sink = Columns(), _Skipped(), _sink.get()
     with Progress("reading", len(files), policy.progress) as bar:

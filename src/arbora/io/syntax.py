@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from ..forest import Forest
 from .columns import Columns, Fault
-from .sources import Policy, Source, read_bytes, read_files
+from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
 
 SUFFIXES = (".py",)
 _NAME_FIELDS = ("id", "name", "attr", "arg", "module")
@@ -16,6 +16,7 @@ def read_python(
     source: Source,
     *,
     names: bool = False,
+    max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
@@ -23,13 +24,14 @@ def read_python(
     """Read Python files, one tree a file, without running them; load and store marks are left out.
 
     `names`: adds the identifier to the label of nodes that have one, as in ``Name:x`` or ``FunctionDef:main``.
+    A file that holds more than `max_bytes` (100 million) once unpacked is refused.
     """
 
     def read_file(path: str, columns: Columns) -> None:
-        _add_syntax(_parse(read_bytes(path)), names, columns)
+        _add_syntax(_parse(read_bytes(path, max_bytes)), names, columns)
         columns.end_tree()
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress))
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _parse(data: bytes) -> ast.AST:

@@ -14,6 +14,7 @@ from ..errors import ReadError
 from .columns import Fault
 from .sources import decode, read_bytes
 
+MAX_BYTES = 10**9
 _DELIMITERS = ",;\t|"
 
 
@@ -42,7 +43,7 @@ def read_table(
     """
     where = os.fspath(path)
     try:
-        text = decode(read_bytes(where))
+        text = decode(read_bytes(where, MAX_BYTES, "give the rows to the model as an array"))
     except Fault as fault:
         raise ReadError(fault.at(where)) from None
     rows = _split(text, where)
@@ -116,6 +117,6 @@ def _place(name: str, title: list[str], where: str, what: str) -> int:
     """Place of a column given by name, or by number from 1."""
     if name in title:
         return title.index(name)
-    if name.isdigit() and 1 <= int(name) <= len(title):
+    if name.isdecimal() and 1 <= int(name) <= len(title):
         return int(name) - 1
     raise ReadError(f"{where}: no column {name!r} for {what}; there are {', '.join(map(repr, title[:20]))}")

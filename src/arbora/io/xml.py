@@ -18,14 +18,13 @@ from lxml import etree
 
 from ..errors import ReadError
 from ..forest import MISSING, Forest
-from . import xml_scan
+from ..kernels import xml_scan
 from .columns import Columns, Fault
-from .sources import Policy, Source, read_bytes, read_files
+from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
 from .xml_deep import read_deep
 
 SUFFIXES = (".xml",)
 MAX_DEPTH = 256  # what libxml2 allows by itself
-MAX_BYTES = 100_000_000
 BATCH_BYTES = 4_000_000  # of documents turned into columns at once
 DEEPEST_LXML = 2048  # libxml2 goes no deeper, whatever it is told
 
@@ -46,7 +45,6 @@ class Markup(NamedTuple):
     attributes: bool
     text: str | None
     max_depth: int
-    max_bytes: int
 
 
 def read_xml(
@@ -70,7 +68,7 @@ def read_xml(
     """
     if namespaces not in ("strip", "keep", "prefix"):
         raise ReadError(f'namespaces={namespaces!r}; wanted "strip", "keep" or "prefix"')
-    markup = check_markup(Markup(namespaces, attributes, text, max_depth, max_bytes))
+    markup = check_markup(Markup(namespaces, attributes, text, max_depth))
     huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
     parser = etree.XMLParser(huge_tree=huge, **_SAFE)
     batch = _Batch(markup)
@@ -98,15 +96,15 @@ def read_xml(
         else:
             batch.add(root, columns)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress), batch.flush)
+    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes), batch.flush)
 
 
 def check_markup(markup: Markup) -> Markup:
     """The same options, once they are known to make sense."""
     if markup.text not in (None, "kind"):
         raise ReadError(f'text={markup.text!r}; wanted "kind" or, for no text, None')
-    if markup.max_depth < 1 or markup.max_bytes < 1:
-        raise ReadError(f"max_depth={markup.max_depth}, max_bytes={markup.max_bytes}; wanted 1 or more")
+    if markup.max_depth < 1:
+        raise ReadError(f"max_depth={markup.max_depth}; wanted 1 or more")
     return markup
 
 

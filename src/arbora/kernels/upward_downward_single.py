@@ -100,6 +100,12 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
     mass[:] = 0.0  # weight of all occurrences
     for t in range(tree_root.shape[0]):
         mass[tree_root[t]] += weight[t]
+    by_four = n_states - n_states % 4
+    turned = np.empty((edge.shape[0], n_states, n_states))  # [slot, parent, child]: sums over i in loops over j
+    for l in range(edge.shape[0]):
+        for i in range(n_states):
+            for j in range(n_states):
+                turned[l, i, j] = edge[l, j, i]
     outside = np.empty(n_states)
     for d in range(n_units - 1, -1, -1):
         l = slot[d]
@@ -110,16 +116,23 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
             if crowd.shape[0] and crowd[d] > 1:
                 for i in range(n_states):
                     pull[d, i] /= crowd[d]
+            for j in range(n_states):
+                outside[j] = 0.0
+            for i in range(0, by_four, 4):
+                a, b, c, e = pull[d, i], pull[d, i + 1], pull[d, i + 2], pull[d, i + 3]
+                for j in range(n_states):
+                    ab = turned[l, i, j] * a + turned[l, i + 1, j] * b
+                    outside[j] += ab + (turned[l, i + 2, j] * c + turned[l, i + 3, j] * e)
+            for i in range(by_four, n_states):
+                a = pull[d, i]
+                for j in range(n_states):
+                    outside[j] += turned[l, i, j] * a
             rest = mass[d]
             for j in range(n_states):
-                h = 0.0
-                for i in range(n_states):
-                    h += edge[l, j, i] * pull[d, i]
                 x = up[d, j]
                 for i in range(n_states):
                     pair_sum[l, j, i] += pull[d, i] * x
-                outside[j] = h
-                rest -= x * h
+                rest -= x * outside[j]
             rest = max(rest, 0.0)  # rounding
             for j in range(n_states):
                 outside[j] += rest

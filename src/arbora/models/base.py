@@ -12,7 +12,8 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ForestError
 from ..forest import UNSEEN, Forest, as_forest
-from ..store import ForestStore, is_store
+from ..io.sources import is_store
+from ..store import ForestStore
 from .content import check_texts
 from .saved import SavedEstimator, versions
 

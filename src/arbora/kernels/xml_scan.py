@@ -4,8 +4,6 @@ Looking at every element through its Python wrapper costs more than the parse it
 and running these loops over the bytes costs a fraction of it.
 """
 
-from typing import Any
-
 import numpy as np
 
 from ..jit import jit
@@ -14,7 +12,7 @@ ELEMENT, ATTRIBUTE, TEXT = range(3)
 
 
 @jit
-def scan(data: Any, with_attributes: Any, with_text: Any) -> Any:
+def scan(data, with_attributes, with_text):
     """Depth, kind and the bytes of the name (start and end) of every node, in document order."""
     most = 0
     for i in range(data.shape[0]):
@@ -68,7 +66,7 @@ def scan(data: Any, with_attributes: Any, with_text: Any) -> Any:
 
 
 @jit
-def distinct_names(data: Any, kind: Any, span: Any) -> Any:
+def distinct_names(data, kind, span):
     """A number for each node, equal for equal kind and name, and one node of each number: a hash table of names."""
     n = kind.shape[0]
     size = 8
