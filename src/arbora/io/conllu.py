@@ -55,6 +55,8 @@ def _parse_word(line: str, column: int, number: int) -> Word | None:
         return None
     if not (place.isascii() and place.isdigit() and head.isascii() and head.isdigit()) or len(place) + len(head) > 30:
         raise Fault(f"found ID {shown(place)} and HEAD {shown(head)}, wanted whole numbers", number)
+    if int(place) == 0:  # which would be its own ancestor: as a HEAD, 0 stands for no word
+        raise Fault("found ID 0, wanted IDs that count from 1", number)
     return int(place), fields[column], int(head), number
 
 

@@ -83,9 +83,12 @@ def _split(text: str, where: str) -> list[tuple[int, list[str]]]:
     delimiter = max(_DELIMITERS, key=first.count)
     reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
     try:
-        return [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
+        rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
     except csv.Error as error:
         raise ReadError(f"{where}, line {reader.line_num}: not a table ({error})") from None
+    if not rows:
+        raise ReadError(f"{where}: all cells are empty; wanted a table of numbers")
+    return rows
 
 
 def _is_number(cell: str) -> bool:
