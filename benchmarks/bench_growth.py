@@ -1,6 +1,6 @@
-"""How the cost of EM grows: nodes, components, states, labels, shards, threads, peak memory, and the first call.
+"""How the cost of EM grows: nodes, components, states, labels, shards, threads, memory, stores, and the first call.
 
-    python benchmarks/bench_growth.py [--quick] [--only nodes,components,states,labels,shards,threads,memory,cold]
+    python benchmarks/bench_growth.py [--quick] [--only NAME,NAME]
 CPU time of one iteration at growing sizes, and the ratio of neighbouring ones; fails where one misses its bound.
 """
 
@@ -16,11 +16,13 @@ import tempfile
 import time
 import warnings
 from itertools import pairwise
+from pathlib import Path
 
 import numpy as np
 from bench_em import iteration_seconds, one_iteration
 from measure import finish, judge, second_core
 
+from arbora import ForestStore
 from arbora.datasets import make_random_trees
 from arbora.models import tree_model as tm
 from arbora.models.batch import Batch, MixtureParams
@@ -137,6 +139,44 @@ def memory(quick):
     judge("growth of the peak / growth of the columns", (high - low) / (large - small), 3, at_least=False)
 
 
+def stores(quick):
+    """Peak memory of the command line on stores, with little kept between passes: what it grows by, as before."""
+    sizes = (10**6, 3 * 10**6) if quick else (10**6, 10**7)
+    found = {"cluster": [], "predict": [], "convert": []}
+    for size in sizes:
+        with tempfile.TemporaryDirectory() as folder:
+            path, model = Path(folder) / "trees.store", Path(folder) / "model.arbora"
+            parts = (make_random_trees(size // 1000, 20, 4, 49, random_state=seed) for seed in range(40))
+            store = ForestStore.write(parts, path, shard_nodes=2**18)
+            columns = 16 * store.n_nodes
+            fit = ["-k", "4", "--states", "4", "--max-iter", "3", "--memory", "64", "--save", model, "--seed", "0"]
+            peaks = {
+                "cluster": peak_of("cluster", path, *fit),
+                "predict": peak_of("predict", model, path, "--memory", "64", "--output", Path(folder) / "clusters.csv"),
+                "convert": peak_of("convert", path, Path(folder) / "again.store"),
+            }
+        for what, peak in peaks.items():
+            found[what].append((columns, peak))
+        told = ", ".join(f"{what} {peak >> 20} MB" for what, peak in peaks.items())
+        print(f"store: {store.n_nodes} nodes, columns {columns >> 20} MB; peaks of arbora, --memory 64: {told}")
+    for what, ((small, low), (large, high)) in found.items():
+        growth = (high - low) / (large - small)
+        judge(f"{what}: growth of the peak / growth of the columns", growth, 1, at_least=False)
+
+
+def peak_of(*arguments):
+    """Peak resident bytes of a command of arbora."""
+    with subprocess.Popen(
+        [sys.executable, "-W", "ignore", "-m", "arbora", *map(str, arguments)],
+        stdout=subprocess.DEVNULL,
+        stderr=subprocess.DEVNULL,
+    ) as process:
+        _, status, usage = os.wait4(process.pid, 0)
+        process.returncode = os.waitstatus_to_exitcode(status)
+    assert process.returncode == 0, f"arbora {arguments[0]} failed"
+    return usage.ru_maxrss * 1024
+
+
 def cold(quick):
     """CPU seconds of the first import and the first fit, with kernels compiled before and not."""
     fit = """
@@ -167,7 +207,7 @@ def cpu_of(code, environ):
     return after.children_user + after.children_system - before.children_user - before.children_system
 
 
-PARTS = {f.__name__: f for f in (nodes, components, states, labels, shards, threads, memory, cold)}
+PARTS = {f.__name__: f for f in (nodes, components, states, labels, shards, threads, memory, stores, cold)}
 
 
 def main():

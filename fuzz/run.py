@@ -38,6 +38,7 @@ def main() -> None:
     started = seeds(name)
     for number, seed in enumerate(started):
         (folder / f"seed{number}").write_bytes(seed)
+        TARGETS[name](seed)  # compiles, so that the fuzzer does not take that for an input without end
     (CORPUS / name).mkdir(parents=True, exist_ok=True)
     options = [
         f"-max_total_time={lasting}",

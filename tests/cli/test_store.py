@@ -8,7 +8,7 @@ import pytest
 
 import arbora as ab
 from arbora import ForestStore
-from arbora.cli import reading
+from arbora.cli import files, reading
 from arbora.datasets import make_documents
 from arbora.errors import ReadError
 from arbora.io import write_jsonl
@@ -63,6 +63,26 @@ def test_clusters_and_predictions_of_a_store_are_those_of_its_trees(corpus: Path
     run("cluster", corpus / "a.store", "-k", 2, "--max-iter", 2, "--memory", 0, "--checkpoint", corpus / "fit")
     assert (corpus / "fit").is_file()
     json.loads(run("info", corpus / "a.store", "--json"))
+
+
+def test_tables_are_the_same_in_any_pieces(corpus: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run("convert", corpus / "trees.jsonl", corpus / "a.store", "--shard-nodes", 300)
+    run("cluster", corpus / "a.store", "-k", 2, "--max-iter", 2, "--save", corpus / "model.arbora")
+    written = []
+    for rows_at_once in (files.ROWS_AT_ONCE, 7):
+        monkeypatch.setattr(files, "ROWS_AT_ONCE", rows_at_once)
+        for suffix in ("csv", "json"):
+            table = corpus / f"{rows_at_once}.{suffix}"
+            run("predict", corpus / "model.arbora", corpus / "a.store", "--memory", 0, "--output", table)
+            written.append(table.read_text())
+        written.append(run("predict", corpus / "model.arbora", corpus / "a.store"))
+    assert written[:3] == written[3:]
+    assert written[0] == written[2]
+    rows = json.loads(written[1])
+    assert written[1] == json.dumps(rows, indent=1) + "\n"
+    assert len(rows) == len(written[0].splitlines()) - 1 == ForestStore(corpus / "a.store").n_trees > 7
+    files.write_table(corpus / "empty.json", {"name": [], "cluster": np.zeros(0, int)})
+    assert (corpus / "empty.json").read_text() == "[]\n"
 
 
 def test_words_about_stores(corpus: Path) -> None:

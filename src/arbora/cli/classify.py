@@ -85,7 +85,7 @@ def classify(
     if as_json:
         print_json(files.records(columns))
     else:
-        typer.echo(files.csv_text(columns), nl=False)
+        files.print_csv(columns)
     for line in scores.remarks(facts):
         teller.say(line)
 

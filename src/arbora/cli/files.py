@@ -5,11 +5,13 @@ import importlib.util
 import io
 import json
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from itertools import chain
 from pathlib import Path
 from typing import Any
 
 import numpy as np
+import typer
 
 from ..errors import MissingDependencyError
 from ..forest import UNSEEN, Forest
@@ -20,6 +22,9 @@ from ..summary import tree_names
 from .tell import finite, usage
 
 TABLES = (".csv", ".json", ".parquet")
+ROWS_AT_ONCE = 10_000  # of a table that are text in memory
+
+Columns = Mapping[str, Any]  # by name; each a list or an array
 
 
 def check_output(option: str, path: Path | None, suffixes: Sequence[str], inputs: Sequence[str | Path]) -> None:
@@ -66,7 +71,7 @@ def has_package(name: str) -> bool:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def assignments(model: Any, forest: Forest, labels: Any = None) -> dict[str, list[Any]]:
+def assignments(model: Any, forest: Forest, labels: Any = None) -> Columns:
     """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen.
 
     `labels` are the clusters, if they are known.  A tree that may be of a new group (cluster -1) has the probability of
@@ -78,17 +83,15 @@ def assignments(model: Any, forest: Forest, labels: Any = None) -> dict[str, lis
     score = model.score_samples(forest)
     reads_labels = getattr(model, "labels", True) is not False
     unseen = [_n_unseen(part, reads_labels) for part in forest.parts()]
-    columns: dict[str, list[Any]] = {
+    columns: Columns = {
         "name": [encodable(name) for name in tree_names(forest)],
-        "cluster": cluster.tolist(),
-        "probability": probability[np.arange(len(cluster)), cluster].tolist(),
-        "log_likelihood": score.tolist(),
-        "explained": np.isfinite(score).tolist(),
-        "nodes_with_unseen_label": np.concatenate(unseen).tolist(),
+        "cluster": cluster,
+        "probability": probability[np.arange(len(cluster)), cluster],
+        "log_likelihood": score,
+        "explained": np.isfinite(score),
+        "nodes_with_unseen_label": np.concatenate(unseen),
     }
-    if forest.target is not None:
-        columns["class"] = forest.target.tolist()
-    return columns
+    return columns if forest.target is None else {**columns, "class": forest.target}
 
 
 def _n_unseen(forest: Forest, reads_labels: bool) -> Any:
@@ -100,34 +103,60 @@ def _n_unseen(forest: Forest, reads_labels: bool) -> Any:
 
 def encodable(text: str) -> str:
     """The text with escapes for what UTF-8 cannot hold, as in names of files that are not UTF-8."""
-    return text.encode("utf-8", "backslashreplace").decode()
+    return text if text.isascii() else text.encode("utf-8", "backslashreplace").decode()
 
 
-def csv_text(columns: Mapping[str, Sequence[Any]]) -> str:
-    """Columns as CSV; numbers in full, truth as true and false."""
-    out = io.StringIO()
-    rows = csv.writer(out, lineterminator="\n")
-    rows.writerow(columns)
-    rows.writerows([_cell(value) for value in row] for row in zip(*columns.values(), strict=True))
-    return out.getvalue()
+def _some_rows(columns: Columns) -> Iterator[list[tuple[Any, ...]]]:
+    """The rows of columns, in plain Python, as many at a time as take little memory."""
+    n_rows = max(map(len, columns.values()), default=0)
+    for lo in range(0, n_rows, ROWS_AT_ONCE):
+        some = [column[lo : lo + ROWS_AT_ONCE] for column in columns.values()]
+        yield list(zip(*(x.tolist() if isinstance(x, np.ndarray) else x for x in some), strict=True))
+
+
+def csv_text(columns: Columns) -> Iterator[str]:
+    """Columns as CSV, piece by piece; numbers in full, truth as true and false."""
+    for rows in chain([[tuple(columns)]], _some_rows(columns)):
+        out = io.StringIO()
+        csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
+        yield out.getvalue()
+
+
+def print_csv(columns: Columns) -> None:
+    """Columns as CSV to stdout."""
+    for text in csv_text(columns):
+        typer.echo(text, nl=False)
 
 
 def _cell(value: Any) -> Any:
     return str(value).lower() if isinstance(value, bool) else value
 
 
-def records(columns: Mapping[str, Sequence[Any]]) -> list[dict[str, Any]]:
+def _json_text(columns: Columns) -> Iterator[str]:
+    """Columns as a JSON array of rows, piece by piece."""
+    before = "[\n"
+    for rows in _some_rows(columns):
+        yield before + json.dumps(_records(columns, rows), indent=1)[len("[\n") : -len("\n]")]
+        before = ",\n"
+    yield "[]\n" if before == "[\n" else "\n]\n"
+
+
+def records(columns: Columns) -> list[dict[str, Any]]:
     """Columns as a list of rows, as JSON takes them."""
-    return [finite(dict(zip(columns, row, strict=True))) for row in zip(*columns.values(), strict=True)]
+    return [record for rows in _some_rows(columns) for record in _records(columns, rows)]
 
 
-def write_table(path: Path, columns: Mapping[str, Sequence[Any]]) -> None:
+def _records(columns: Columns, rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
+    return [finite(dict(zip(columns, row, strict=True))) for row in rows]
+
+
+def write_table(path: Path, columns: Columns) -> None:
     """Write columns to .csv, .json or .parquet, at once or not at all."""
     suffix = path.suffix.lower()
-    if suffix == ".csv":
-        write_text(path, csv_text(columns))
-    elif suffix == ".json":
-        write_text(path, json.dumps(records(columns), indent=1) + "\n")
+    if suffix in (".csv", ".json"):
+        with written_whole(path) as temporary, open(temporary, "wb") as file:
+            for text in csv_text(columns) if suffix == ".csv" else _json_text(columns):
+                file.write(text.encode("utf-8", "backslashreplace"))
     else:
         import pyarrow as pa
         from pyarrow import parquet

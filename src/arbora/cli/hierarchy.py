@@ -183,7 +183,7 @@ def predict_rows(
     elif as_json:
         print_json(files.records(columns))
     else:
-        typer.echo(files.csv_text(columns), nl=False)
+        files.print_csv(columns)
 
 
 def _show_counts(levels: dict[str, list[int]], as_json: bool) -> None:

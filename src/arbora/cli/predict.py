@@ -12,6 +12,7 @@ from .options import (
     FormatOption,
     Jobs,
     Json,
+    Memory,
     ModelFile,
     Paths,
     Quiet,
@@ -36,6 +37,7 @@ def predict(
     ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
+    memory: Memory = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
@@ -64,13 +66,13 @@ def predict(
         loaded = load_model(model)
         if hasattr(loaded, "level_labels_"):
             of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
-            refuse({**of_trees, "--scheduler": scheduler}, FOR_TREES)
+            refuse({**of_trees, "--scheduler": scheduler, "--memory": memory}, FOR_TREES)
             predict_rows(loaded, model, paths, classes, output, as_json, teller)
             return
         fitted = _check_clusters(loaded, model, jobs)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         files.check_output("--output", output, files.TABLES, [*inputs.files, model])
-        forest = reading.open_trees(inputs, skip_bad, classes, quiet)
+        forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
         with reading.workers_of(scheduler, forest), teller.working("predicting"):
             columns = files.assignments(fitted, forest)
         facts = show.assignment_facts(columns, forest.n_nodes)
@@ -84,7 +86,7 @@ def predict(
         if as_json:
             print_json(files.records(columns))
         else:
-            typer.echo(files.csv_text(columns), nl=False)
+            files.print_csv(columns)
         for line in show.assignment_lines(facts):
             teller.say(line)
     elif as_json:
@@ -110,6 +112,7 @@ def encode(
         ),
     ] = None,
     jobs: Jobs = None,
+    memory: Memory = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
     read: ReadOptions = None,
@@ -141,7 +144,7 @@ def encode(
             fitted.set_params(encoding=encoding.value)
         inputs = reading.find_like_training(trained, paths, format, read, teller)
         files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs.files, model])
-        forest = reading.open_trees(inputs, skip_bad, None, quiet)
+        forest = reading.open_trees(inputs, skip_bad, None, quiet, memory)
         with teller.working("encoding"):
             if "sparse_output" in fitted.get_params():
                 fitted.set_params(sparse_output=True)

@@ -15,7 +15,7 @@ from . import files, show
 from .fitting import Fitted
 from .tell import Teller, print_json
 
-MAX_SUMMED_UP = 100_000  # trees of a store; those of a forest are in memory anyway
+MAX_SUMMED_UP = 20_000  # trees of a store; those of a forest are in memory anyway
 
 
 class Outputs(NamedTuple):
@@ -43,7 +43,6 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     """Write every output and print the summary."""
     model = fitted.model
     with teller.working("summing up"):
-        columns = files.assignments(model, forest, model.labels_)
         chosen = _for_summary(forest, teller)
         some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
         proba = model.predict_proba(some)
@@ -52,7 +51,7 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         told = [fitted.how, *fitted.told], fitted.warned
         facts = _facts(model, fitted, forest)
         if outputs.table is not None:
-            files.write_table(outputs.table, columns)
+            files.write_table(outputs.table, files.assignments(model, forest, model.labels_))
         if outputs.model is not None:
             model.save(outputs.model)
         if outputs.picture is not None:

@@ -9,9 +9,9 @@ import numpy as np
 from ..forest import Forest, size_quartiles
 from ..sharing import iter_shards
 from ..summary import LEGEND, Summary, counted, shape_told, told
+from .files import Columns
 from .tell import printable, stdout_console
 
-Columns = Mapping[str, Sequence[Any]]
 MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
 
 
@@ -99,15 +99,15 @@ def show_assignments(facts: Mapping[str, Any]) -> None:
 
 def assignment_facts(columns: Columns, n_nodes: int) -> dict[str, Any]:
     """Sizes of the clusters, and trees and labels that the model does not know."""
-    cluster, size = np.unique(np.asarray(columns["cluster"], np.int64), return_counts=True)
+    cluster, size = np.unique(columns["cluster"], return_counts=True)
     unseen = columns["nodes_with_unseen_label"]
     return {
         "n_trees": len(columns["name"]),
         "n_nodes": n_nodes,
         "sizes": dict(zip(cluster.tolist(), size.tolist(), strict=True)),
-        "n_unexplained": columns["explained"].count(False),
-        "n_nodes_with_unseen_label": sum(unseen),
-        "n_trees_with_unseen_label": sum(1 for n in unseen if n),
+        "n_unexplained": int(np.sum(~columns["explained"])),
+        "n_nodes_with_unseen_label": int(np.sum(unseen)),
+        "n_trees_with_unseen_label": int(np.count_nonzero(unseen)),
     }
 
 
