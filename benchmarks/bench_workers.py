@@ -13,6 +13,7 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 import argparse
 import pickle
 import tempfile
+import time
 from pathlib import Path
 
 import large_store
@@ -20,6 +21,7 @@ import numpy as np
 from measure import finish, judge, second_core
 
 from arbora import ForestStore
+from arbora.distribute import Cluster
 from arbora.models import tree_model as tm
 from arbora.models.batch import Job, MixtureParams, ShardTrees, expected_sums
 from arbora.sharing import share
@@ -58,6 +60,28 @@ def messages(store):
             size = len(pickle.dumps(value, protocol=5))
             print(f"  {what}: {wanted:,} by the formula, {size:,} pickled")
             judge("pickled, less the formula, in kB", abs(size - wanted) / 1024, 4.0, at_least=False)
+
+
+def tasks(quick):
+    """What a pass costs the client and the scheduler, which is in this process: tasks that do nothing, added up."""
+    from distributed import Client, LocalCluster
+
+    n = 400 if quick else 3200
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
+    with LocalCluster(n_workers=2, **options) as local, Client(local) as client:
+        cluster = Cluster(client)
+        job = cluster.keep(np.zeros(1656))
+        found = []
+        for _ in range(2):
+            begun = time.process_time()
+            cluster.sum(no_sums, range(n), np.add, job)
+            found.append(time.process_time() - begun)
+    print(f"a pass of {n} tasks that do nothing: {min(found):.2f} s of CPU in client and scheduler")
+    judge("ms a task", 1e3 * min(found) / n, 2, at_least=False)
+
+
+def no_sums(_run, _job):
+    return np.zeros(1080)
 
 
 def compare(path, n_iterations, repeat, wanted):
@@ -111,6 +135,7 @@ def main():
             f"{store.n_trees} trees, {store.n_nodes} nodes in {len(store.entries)} files, {asked.iterations} iterations"
         )
         messages(store)
+        tasks(asked.quick)
         compare(path, asked.iterations, asked.repeat, {} if asked.quick else WANTED)
     finish()
 

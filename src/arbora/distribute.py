@@ -9,11 +9,15 @@ import contextlib
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextvars import ContextVar
+from functools import partial
 from typing import Any, TypeVar
 
 from .errors import MissingDependencyError, SettingError
 
 T = TypeVar("T")
+
+MANY_TASKS = 512  # of a pass, beyond which workers get fewer than four each
+ADDED_AT_ONCE = 4  # sums that one task adds up: a power of two, so that it is a part of the whole sum
 
 _active: ContextVar["Cluster | None"] = ContextVar("arbora_cluster", default=None)
 
@@ -98,23 +102,25 @@ class Cluster:
         return sorted(self.client.nthreads())
 
     def run_length(self, n_items: int) -> int:
-        """Items that make one task: a power of two, with some tasks a worker, so that none waits for long."""
-        wanted = max(1, n_items // (4 * max(1, len(self.workers()))))
-        return 1 << (wanted.bit_length() - 1)
+        """Items that make one task: a power of two, with some tasks a worker, so that none waits for long.
+
+        Of many workers each gets fewer tasks, since a task costs the scheduler about a millisecond.
+        """
+        n_workers = max(1, len(self.workers()))
+        n_tasks = max(n_workers, min(4 * n_workers, MANY_TASKS))
+        return 1 << (max(1, n_items // n_tasks).bit_length() - 1)
 
     def submit(self, function: Callable[..., T], runs: Sequence[Any], *kept: Any) -> list[Any]:
         """Futures of ``function(run, *kept)``; a run goes to the same worker each time, as long as that lives."""
         workers = self.workers()
         if not workers:
             raise SettingError("the cluster has no workers; start some, or wait for them with client.wait_for_workers")
-        futures = []
-        for number, run in enumerate(runs):
-            home = workers[number * len(workers) // len(runs)]  # neighbours together: sums then travel less
-            futures.append(
-                self.client.submit(
-                    function, run, *kept, workers=[home], allow_other_workers=True, pure=False, retries=2
-                )
-            )
+        futures: list[Any] = []
+        bounds = [-(-number * len(runs) // len(workers)) for number in range(len(workers) + 1)]
+        for home, lo, hi in zip(workers, bounds, bounds[1:], strict=False):  # neighbours together: sums travel less
+            columns = [runs[lo:hi], *([value] * (hi - lo) for value in kept)]
+            options = {"workers": [home], "allow_other_workers": True, "pure": False, "retries": 2}
+            futures += self.client.map(function, *columns, **options) if lo < hi else []
         return futures
 
     def map(self, function: Callable[..., T], runs: Sequence[Any], *kept: Any) -> Iterator[T]:
@@ -126,10 +132,12 @@ class Cluster:
 
     def sum(self, function: Callable[..., T], runs: Sequence[Any], add: Callable[[T, T], T], *kept: Any) -> T:
         """The sum over all runs, added up on the workers in the order of `reduce_pairwise`."""
-        futures = self.submit(function, runs, *kept)
-        total = reduce_pairwise(futures, lambda a, b: self.client.submit(add, a, b, pure=False))
-        del futures
-        return self.client.gather(total)
+        sums = self.submit(function, runs, *kept)
+        while len(sums) > 1:
+            some = [sums[lo : lo + ADDED_AT_ONCE] for lo in range(0, len(sums), ADDED_AT_ONCE)]
+            sums = self.client.map(partial(reduce_pairwise, add=add), some, pure=False, retries=2)
+            del some  # or the cluster would keep what is added up
+        return self.client.gather(sums[0])
 
 
 def _itself(value: T) -> T:

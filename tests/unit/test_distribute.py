@@ -15,7 +15,7 @@ import pytest
 import arbora as ab
 from arbora import Forest, ForestStore, distributed
 from arbora.datasets import make_documents
-from arbora.distribute import Cluster
+from arbora.distribute import Cluster, reduce_pairwise
 from arbora.errors import SettingError
 
 dask = pytest.importorskip("distributed")
@@ -80,6 +80,25 @@ def test_workers_are_found_while_the_client_refreshes_what_it_knows(
     # The client's timer asks for no workers and may do so between our question and its answer.
     monkeypatch.setattr(client, "scheduler_info", lambda **_: {"workers": {}})
     assert len(Cluster(client).workers()) == 2
+
+
+@pytest.mark.parametrize("n", [1, 2, 5, 11, 67])
+def test_sums_of_a_cluster_have_the_order_of_those_here(client: Any, n: int) -> None:
+    here = reduce_pairwise(map(str, range(n)), bracketed)
+    assert Cluster(client).sum(str, range(n), bracketed) == here
+    assert list(Cluster(client).map(str, range(n))) == [str(x) for x in range(n)]
+
+
+def bracketed(a: str, b: str) -> str:
+    return f"({a} {b})"
+
+
+def test_runs_are_powers_of_two_and_few_for_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
+    cluster = Cluster(None)
+    for n_workers, n_items, length in [(1, 3, 1), (2, 24, 2), (2, 100, 8), (800, 24_000, 16), (100, 24_000, 32)]:
+        monkeypatch.setattr(cluster, "workers", lambda n_workers=n_workers: ["worker"] * n_workers)
+        assert cluster.run_length(n_items) == length
+        assert n_items / length >= min(n_items, n_workers)
 
 
 def test_chains_are_tasks(client: Any, forest: Forest, store: ForestStore, tmp_path: Path) -> None:
