@@ -1,13 +1,14 @@
 """Reader of HTML files, as broken as they come: an element is a node, its tag the label."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 from lxml import etree
 
 from ..forest import Forest
 from .columns import Columns, Fault
 from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
-from .xml import DEEPEST_LXML, MAX_DEPTH, Markup, add_elements, check_depth, check_markup
+from .xml import MAX_DEPTH, Markup, check_markup
 
 SUFFIXES = (".html", ".htm", ".xhtml")
 # Control characters that no text has; more than this share of them makes a file binary. Real pages have a stray few.
@@ -31,26 +32,70 @@ def read_html(
 
     `attributes`: each attribute adds a child ``@name`` before all other children.  `text`: "kind" adds a child
     ``#text`` wherever there is text that is not blank.  A document deeper than `max_depth` (256) or, unpacked, longer
-    than `max_bytes` (100 million) is refused; raise them for files you trust (the parser goes no deeper than 2,048).
+    than `max_bytes` (100 million) is refused; raise them for files you trust.
     """
     markup = check_markup(Markup("keep", attributes, text, max_depth))
     huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
-    parser = etree.HTMLParser(no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge)
 
     def read_file(path: str, columns: Columns) -> None:
         data = read_bytes(path, max_bytes)
         _refuse_binary(data)
+        target: Any = _Page(markup, columns)
+        parser = etree.HTMLParser(target=target, no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge)
         try:
-            root = etree.fromstring(data, parser) if data.strip() else None
+            n_elements = etree.fromstring(data, parser) if data.strip() else 0
         except (etree.LxmlError, AssertionError) as error:
             raise Fault(f"not readable as HTML ({error}); mend the file") from None
-        _check_limits(parser, max_depth)
-        if root is None:
+        _check_limits(parser)
+        if not n_elements:
             raise Fault("there is no element in it, wanted an HTML document; leave the file out")
-        check_depth(root, max_depth)
-        add_elements(root, markup, columns)
+        columns.end_tree()
 
     return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
+
+
+class _Page:
+    """What the parser tells its events to: they become columns at once.
+
+    No tree is built in between, which would take time as the square of the attributes of an element.
+    """
+
+    def __init__(self, markup: Markup, columns: Columns) -> None:
+        self.markup, self.columns = markup, columns
+        self.level = self.n_elements = 0
+        self.has_text = False  # since the last tag
+
+    def _add(self, word: str) -> None:
+        self.columns.depth.append(self.level)
+        self.columns.label.append(self.columns.words[word])
+
+    def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        self._end_text()
+        self._add(tag)
+        self.n_elements += 1
+        self.level += 1
+        if self.level > self.markup.max_depth:
+            raise Fault(
+                f"elements are nested deeper than {self.markup.max_depth}; raise max_depth if you trust the file"
+            )
+        if self.markup.attributes:
+            for name in attributes:
+                self._add("@" + name)
+
+    def data(self, text: str) -> None:
+        self.has_text = self.has_text or bool(text.strip(" \t\n\v\f\r"))
+
+    def end(self, tag: str) -> None:
+        self._end_text()
+        self.level -= 1
+
+    def _end_text(self) -> None:
+        if self.has_text and self.markup.text and self.level:
+            self._add("#text")
+        self.has_text = False
+
+    def close(self) -> int:
+        return self.n_elements
 
 
 def _refuse_binary(data: bytes) -> None:
@@ -61,13 +106,8 @@ def _refuse_binary(data: bytes) -> None:
         raise Fault(f"{share:.0%} of its bytes are control characters, wanted text; it is not HTML, leave the file out")
 
 
-def _check_limits(parser: etree.HTMLParser, max_depth: int) -> None:
+def _check_limits(parser: etree.HTMLParser) -> None:
     """Refuse a document that the parser cut short at one of its own limits, which it does without a word."""
     for entry in parser.error_log.filter_from_fatals():
-        if "depth" in entry.message:
-            deepest = min(max_depth, DEEPEST_LXML)
-            raise Fault(
-                f"elements are nested deeper than {deepest}; raise max_depth (up to {DEEPEST_LXML})", entry.line
-            )
         if "limit" in entry.type_name.lower() or "huge" in entry.message.lower():
             raise Fault(f"{entry.message}; raise max_bytes above {MAX_BYTES} if you trust the file", entry.line)
