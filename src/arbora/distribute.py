@@ -16,6 +16,7 @@ from .errors import MissingDependencyError, SettingError
 
 T = TypeVar("T")
 
+PATIENCE = 60  # seconds without any worker
 MANY_TASKS = 512  # of a pass, beyond which workers get fewer than four each
 ADDED_AT_ONCE = 4  # sums that one task adds up: a power of two, so that it is a part of the whole sum
 
@@ -55,7 +56,7 @@ def _connect(address: str) -> Any:
         raise MissingDependencyError("a cluster needs Dask; install arbora[dask]") from None
     try:
         return Client(address, timeout=30)  # type: ignore[no-untyped-call]
-    except (OSError, ValueError, TimeoutError) as error:
+    except (OSError, TypeError, ValueError, TimeoutError) as error:  # TypeError: tls without certificates
         raise SettingError(f"{address}: no scheduler answers there ({error}); start one with dask scheduler") from None
 
 
@@ -112,9 +113,7 @@ class Cluster:
 
     def submit(self, function: Callable[..., T], runs: Sequence[Any], *kept: Any) -> list[Any]:
         """Futures of ``function(run, *kept)``; a run goes to the same worker each time, as long as that lives."""
-        workers = self.workers()
-        if not workers:
-            raise SettingError("the cluster has no workers; start some, or wait for them with client.wait_for_workers")
+        workers = self.workers() or self._wait_for_workers()
         futures: list[Any] = []
         bounds = [-(-number * len(runs) // len(workers)) for number in range(len(workers) + 1)]
         for home, lo, hi in zip(workers, bounds, bounds[1:], strict=False):  # neighbours together: sums travel less
@@ -122,6 +121,15 @@ class Cluster:
             options = {"workers": [home], "allow_other_workers": True, "pure": False, "retries": 2}
             futures += self.client.map(function, *columns, **options) if lo < hi else []
         return futures
+
+    def _wait_for_workers(self) -> list[str]:
+        """Workers that come, or come back: one that was lost may be started again by whoever minds it."""
+        with contextlib.suppress(TimeoutError):
+            self.client.wait_for_workers(1, timeout=PATIENCE)
+        workers = self.workers()
+        if not workers:
+            raise SettingError(f"the cluster had no workers for {PATIENCE} seconds; start some, and call this again")
+        return workers
 
     def map(self, function: Callable[..., T], runs: Sequence[Any], *kept: Any) -> Iterator[T]:
         """``function(run, *kept)`` of every run, in order; each result leaves the cluster as it is taken."""

@@ -16,6 +16,7 @@ from .kernels import layout
 
 UNSEEN = -1  # the node has a label, but the vocabulary does not know it
 MISSING = -2  # the node's label is not known
+MAX_CLASS = 1000  # characters of a known class: arrays of text give each tree the room of the longest
 
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
@@ -533,6 +534,14 @@ def _finish(
     forest._check(node if first is None else node - np.repeat(first, forest.sizes))
     # Sorted, so that the numbering does not depend on the order in which files were read.
     return forest.with_vocabulary(sorted(names, key=_natural) if vocabulary is None else vocabulary)
+
+
+def text_classes(texts: Sequence[str]) -> NDArray[Any]:
+    """Known classes from a file, as a column."""
+    longest = max(map(len, texts), default=0)
+    if longest > MAX_CLASS:
+        raise ForestError(f"a class of {longest} characters; wanted {MAX_CLASS} at most")
+    return np.array(texts, np.str_)
 
 
 def _natural(word: str) -> tuple[bool, int, str]:

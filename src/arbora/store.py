@@ -16,7 +16,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import cached_property
 from itertools import pairwise
 from pathlib import Path
-from typing import Any, NamedTuple, overload
+from typing import Any, NamedTuple, Self, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,6 +27,7 @@ from .forest import Forest, Ints, _natural
 from .io.container import MAX_BYTES, read_container, write_container
 from .io.sources import MANIFEST
 from .io.store import pack_text, read_forest, unpack_text, write_forest
+from .io.temporary import FolderLock
 from .sharing import SharedForest, iter_shards
 
 STORE_VERSION = 1
@@ -75,19 +76,21 @@ class ForestStore:
         One file's worth of trees is in memory at a time.  The vocabulary is the union of all, the first one's order
         first, as `Forest.concat` has it; sorted if all trees are nested ones, as `Forest.from_nested` has it.
         """
-        writer = StoreWriter(path, secrets.token_hex(8), shard_nodes, in_order=True)
         waiting: list[Forest] = []
-        for forest, nested in _forests([trees] if isinstance(trees, (Forest, ForestStore)) else trees):
-            writer.in_order &= nested
-            waiting.append(forest)
-            if sum(part.n_nodes for part in waiting) >= shard_nodes:
-                *full, rest = _cut(Forest.concat(waiting), shard_nodes)
-                for part in full:
-                    writer.add(part)
-                waiting = [rest]
-        if waiting:
-            writer.add(Forest.concat(waiting))
-        writer.finish()
+        n_waiting = 0  # nodes
+        with StoreWriter(path, secrets.token_hex(8), shard_nodes, in_order=True) as writer:
+            for forest, nested in _forests([trees] if isinstance(trees, (Forest, ForestStore)) else trees):
+                writer.in_order &= nested
+                waiting.append(forest)
+                n_waiting += forest.n_nodes
+                if n_waiting >= shard_nodes:
+                    *full, rest = _cut(Forest.concat(waiting), shard_nodes)
+                    for part in full:
+                        writer.add(part)
+                    waiting, n_waiting = [rest], rest.n_nodes
+            if waiting:
+                writer.add(Forest.concat(waiting))
+            writer.finish()
         return cls(path, memory=memory)
 
     @classmethod
@@ -111,8 +114,9 @@ class ForestStore:
         folder, token, cluster = _make_folder(path), secrets.token_hex(8), distribute.active()
         task = dask.delayed(_write_partition, pure=False)
         tasks = [task(items, read, folder, token, x, shard_nodes) for x, items in enumerate(bag.to_delayed())]
-        found = dask.compute(*tasks, scheduler=None if cluster is None else cluster.client)
-        write_manifest(folder, token, [one for partition in found for one in partition], in_order=True)
+        with contextlib.closing(_lock_folder(folder)):
+            found = dask.compute(*tasks, scheduler=None if cluster is None else cluster.client)
+            write_manifest(folder, token, [one for partition in found for one in partition], in_order=True)
         return cls(path, memory=memory)
 
     # ---- what a Forest has, too ---------------------------------------------------------------------------------
@@ -276,7 +280,8 @@ def _read_manifest(folder: str, max_bytes: int) -> tuple[list[Entry], tuple[str,
         words = tuple(unpack_text("vocabulary", arrays))
         count = np.asarray(arrays["label_count"])
         token = header["token"]
-        good = type(token) is str and len(count) == len(words) == len(set(words)) and all(map(_is_sane, entries))
+        good = type(token) is str and len(words) == len(set(words)) and all(map(_is_sane, entries))
+        good = good and count.shape == (len(words),) and count.dtype == np.int64 and bool((count >= 0).all())
     except (KeyError, TypeError, ValueError):
         good = False
     if not good:
@@ -448,7 +453,7 @@ def _write_partition(
     """On a worker: write the documents of one partition."""
     forest = Forest.from_nested(list(items) if read is None else [read(item) for item in items])
     pieces = [part for part in _cut(forest, shard_nodes) if part.n_trees]
-    return [write_shard(folder, token, number * 10**4 + x, _in_use(part), {}) for x, part in enumerate(pieces)]
+    return [write_shard(folder, token, number * 10**9 + x, _in_use(part), {}) for x, part in enumerate(pieces)]
 
 
 def _in_use(forest: Forest) -> Forest:
@@ -461,16 +466,23 @@ class StoreWriter:
     """Writes a store file by file; one with the same token goes on where a killed one stopped.
 
     `token` names the work: the same token must mean the same trees.  `position` says, in terms of the caller, where the
-    trees after a file begin.
+    trees after a file begin.  A folder has one writer at a time: as a context, or by `finish`, it is let go.
     """
 
     def __init__(self, path: str | os.PathLike[str], token: str, shard_nodes: int, *, in_order: bool = False):
         _check_shard_nodes(shard_nodes)
         self.folder = _make_folder(path)
+        self._lock = _lock_folder(self.folder)
         self.token, self.shard_nodes, self.in_order = token, int(shard_nodes), in_order
         self.written: list[Written] = []
         self.position: Any = None
         self._resume()
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._lock.close()
 
     def _resume(self) -> None:
         """Take over the files of a killed writer, up to the last one that says where to go on."""
@@ -499,6 +511,7 @@ class StoreWriter:
     def finish(self) -> None:
         """Write the manifest, which makes it a store; then remove what earlier stores left in the folder."""
         write_manifest(self.folder, self.token, self.written, self.in_order)
+        self._lock.close()
 
 
 def write_manifest(folder: str, token: str, written: Sequence[Written], in_order: bool) -> None:
@@ -539,6 +552,13 @@ def _make_folder(path: str | os.PathLike[str]) -> str:
     if others:
         raise ModelFileError(f"{folder}: it holds files of others, such as {others[0]}; name an empty or new folder")
     return folder
+
+
+def _lock_folder(folder: str) -> FolderLock:
+    lock = FolderLock(folder)
+    if not lock.held:
+        raise ModelFileError(f"{folder}: somebody else is writing this store; wait for them, or name another folder")
+    return lock
 
 
 def _cut(forest: Forest, shard_nodes: int) -> list[Forest]:

@@ -197,3 +197,22 @@ def test_the_reader_obeys(tmp_path):
     assert read_table(path, target="1", columns=["2"]).target == ["1", "4"]
     with pytest.raises(ReadError, match="no column '9'"):
         read_table(path, names="9")
+
+
+def test_columns_of_one_name_are_refused(tmp_path):
+    (tmp_path / "a.csv").write_text("a,b,a\n1,2,3\n4,5,6\n")
+    with pytest.raises(ReadError, match=r"a\.csv: two columns are called 'a', wanted names that differ"):
+        read_table(tmp_path / "a.csv")
+
+
+@pytest.mark.parametrize(
+    "told", [5, {"evil": 1}, {"columns": [1, 2]}, {"columns": ["x", "y"], "names": [1], "header": None}]
+)
+def test_a_model_that_lies_of_its_table(table, tmp_path, told):
+    run("hierarchy", table, "--model", "dpgmm", "--columns", "x,y", *FAST, "--save", tmp_path / "m.arbora")
+    model = arbora.load(tmp_path / "m.arbora")
+    model.provenance_["table"] = told
+    model.save(tmp_path / "m.arbora")
+    plain = tmp_path / "plain.csv"
+    plain.write_text("x,y\n1,2\n")
+    assert run("predict", tmp_path / "m.arbora", plain).stdout.startswith("name,level_1\n")

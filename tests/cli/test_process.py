@@ -1,11 +1,13 @@
 """Real processes: entry point, pipes, terminals, exit codes, Ctrl-C."""
 
 import os
+import re
 import signal
 import subprocess
 import sys
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -96,3 +98,41 @@ def test_ctrl_c_waits_until_numba_is_through() -> None:
         work()
     assert done == ["loaded"]
     assert interrupts.heard
+
+
+@pytest.mark.compiled
+def test_text_that_no_encoding_holds(tmp_path: Path) -> None:
+    odd = tmp_path / "odd.jsonl"
+    line = '{"label":"\\udc80x","class":"\\ud8000","name":"\\ud800","children":[{"label":"b%d"}]}\n'
+    odd.write_text("".join(line % (n % 2) for n in range(6)))
+    plain = {**os.environ, "LC_ALL": "C", "PYTHONUTF8": "0", "PYTHONCOERCECLOCALE": "0"}
+    model = tmp_path / "m.arbora"
+    commands: list[tuple[Any, ...]] = [
+        ("info", odd),
+        ("cluster", odd, "-k", 2, "--save", model, "--output", tmp_path / "c.parquet"),
+        ("predict", model, odd),
+        ("predict", model, odd, "--json"),
+        ("encode", model, odd, "--encoding", "score", "--output", tmp_path / "e.parquet"),
+        ("encode", model, odd, "--encoding", "score", "--output", tmp_path / "e.csv"),
+    ]
+    for command in commands:
+        process = start(*command, env=plain)
+        err = process.communicate()[1]
+        assert process.returncode == 0, (command, err)
+    process = start("convert", odd, tmp_path / "a.parquet", env=plain)
+    assert "half a surrogate, which parquet cannot hold; save it as .forest" in process.communicate()[1]
+    assert process.returncode == 1
+
+
+@pytest.mark.compiled
+def test_ctrl_c_in_a_conversion_says_what_is_kept(tmp_path: Path) -> None:
+    big, store = tmp_path / "big.jsonl", tmp_path / "big.store"
+    write_jsonl(make_documents(20, random_state=0), tmp_path / "some.jsonl")
+    big.write_text((tmp_path / "some.jsonl").read_text() * 1000)
+    process = start("convert", big, store, "--shard-nodes", 2000)
+    while len(list(store.glob("shard-*"))) < 3:
+        time.sleep(0.05)
+    process.send_signal(signal.SIGINT)
+    err = process.communicate()[1]
+    assert process.returncode == 130
+    assert re.search(r"interrupted; \d+ files of the store are written, and the same command goes on", err)

@@ -5,10 +5,12 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+import typer
+from typer.testing import CliRunner
 
 import arbora as ab
 from arbora import ForestStore
-from arbora.cli import files, reading
+from arbora.cli import app, files, reading
 from arbora.datasets import make_documents
 from arbora.errors import ReadError
 from arbora.io import write_jsonl
@@ -111,7 +113,7 @@ def test_broken_conversion_goes_on_where_it_stopped(corpus: Path, monkeypatch: p
 
     monkeypatch.setattr(reading.StoreWriter, "add", breaking)
     inputs = reading.find([source], None, None)
-    with pytest.raises(KeyboardInterrupt):
+    with pytest.raises(typer.Exit):
         reading.write_store(inputs, target, False, None, True, 200)
     n_before = sum(reads[:3])
     store = reading.write_store(inputs, target, False, None, True, 200)
@@ -128,3 +130,47 @@ def test_bad_lines(corpus: Path) -> None:
     with pytest.warns(UserWarning, match="1 bad files or lines"):
         store = reading.write_store(inputs, corpus / "a.store", True, None, True, 200)
     assert len(store) == len(lines)
+
+
+def test_conversion_with_other_classes_is_made_anew(corpus: Path) -> None:
+    names = ForestStore.write(ab.read(corpus / "trees.jsonl"), corpus / "plain.store").name
+    table = corpus / "classes.csv"
+    convert = ("convert", corpus / "trees.jsonl", corpus / "a.store", "--shard-nodes", 200, "--classes", table)
+    for kind in ("x", "y"):
+        table.write_text("name,class\nnobody,z\n" + "".join(f"{name},{kind}\n" for name in names))
+        told = CliRunner().invoke(app, [str(word) for word in convert])
+        assert told.exit_code == 0
+        assert told.stderr.count("rows for trees that are not here, nobody;") == 1
+        assert set(ForestStore(corpus / "a.store").target) == {kind}
+
+
+def test_conversion_that_left_only_bad_lines_goes_on(corpus: Path) -> None:
+    (corpus / "k.jsonl").write_text('{"label":"a","children":[{"label":"b"}]}\n{"label":\n')
+    for _ in range(2):
+        run("convert", corpus / "k.jsonl", corpus / "k.store", "--skip-bad", "--shard-nodes", 1)
+        assert ForestStore(corpus / "k.store").n_trees == 1
+
+
+def test_conversion_of_one_split(corpus: Path) -> None:
+    lines = ['{"label":"a","split":"train"}', '{"label":"b","split":"train"}', '{"label":"c","split":"test"}']
+    (corpus / "s.jsonl").write_text("\n".join(lines))
+    for _ in range(2):
+        run("convert", corpus / "s.jsonl", corpus / "s.store", "--read", "split=train", "--shard-nodes", 1)
+        assert ForestStore(corpus / "s.store").vocabulary == ("a", "b")
+    refused = fails("convert", corpus / "s.jsonl", corpus / "t.store", "--read", "split=no", "--shard-nodes", 1)
+    assert 'none of the 3 trees has "split": "no"' in refused
+
+
+def test_conversion_treats_classes_as_reading_does(corpus: Path) -> None:
+    (corpus / "c.jsonl").write_text('{"label":"a","class":"p"}\n{"label":"b"}\n{"label":"c","class":"q"}\n')
+    for target, more in ((corpus / "c.forest", []), (corpus / "c.store", ["--shard-nodes", 1])):
+        assert "line 2: no class, though the trees before have one" in fails(
+            "convert", corpus / "c.jsonl", target, *more
+        )
+        run("convert", corpus / "c.jsonl", target, "--skip-bad", *more)
+        assert ab.read(target).target.tolist() == ["p", "q"]
+
+
+def test_checkpoint_in_no_folder_is_told_before_the_fit(corpus: Path) -> None:
+    told = fails("cluster", corpus / "trees.jsonl", "-k", 2, "--checkpoint", corpus / "no" / "fit", code=2)
+    assert "there is no such folder" in " ".join(told.split())

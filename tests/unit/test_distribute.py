@@ -170,3 +170,15 @@ def _slow_down() -> None:
         return read(*args, **more)
 
     module.ForestStore.part = slowly  # type: ignore[method-assign]
+
+
+def test_workers_that_come_back_are_waited_for(store: ForestStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
+    with dask.LocalCluster(n_workers=0, **options) as cluster, dask.Client(cluster) as client:
+        monkeypatch.setattr("arbora.distribute.PATIENCE", 0.5)
+        with distributed(client), pytest.raises(SettingError, match=r"no workers for 0\.5 seconds"):
+            model().fit(store)
+        monkeypatch.setattr("arbora.distribute.PATIENCE", 60)
+        threading.Timer(1.0, cluster.scale, (1,)).start()
+        with distributed(client):
+            assert model().fit(store).history_ == model().fit(ForestStore(store.path)).history_

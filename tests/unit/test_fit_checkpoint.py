@@ -1,6 +1,8 @@
 """A fit by EM that was broken off goes on to the same end."""
 
 import contextlib
+from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pytest
@@ -57,3 +59,16 @@ def test_checkpoint_of_another_fit_is_refused(tmp_path):
     (tmp_path / "fit").write_bytes((tmp_path / "fit").read_bytes()[:-40])
     with pytest.raises(ModelFileError, match="damaged, cut short"):
         HiddenTreeMixture(**new).fit(forest)
+
+
+def test_checkpoint_of_another_generator_is_refused(tmp_path: Path) -> None:
+    def fit(generator: Any) -> HiddenTreeMixture:
+        path = tmp_path / type(generator).__name__
+        model = HiddenTreeMixture(2, 2, init="random", max_iter=3, tol=0, random_state=generator, checkpoint=path)
+        return model.fit(make_documents(5, random_state=0))
+
+    for make in (np.random.default_rng, np.random.RandomState):
+        first = fit(make(0))
+        assert fit(make(0)).history_ == first.history_
+        with pytest.raises(SettingError, match="made with random_state='generator"):
+            fit(make(1))

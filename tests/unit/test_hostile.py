@@ -14,6 +14,7 @@ import pytest
 import arbora as ab
 import arbora.datasets
 from arbora import Forest, ForestError, ForestStore, ModelFileError, ReadError
+from arbora.errors import SkippedFilesWarning
 from arbora.io.choose import FORMATS
 from arbora.io.container import MAX_HEADER_BYTES, read_container, write_container
 from arbora.io.sources import MANIFEST
@@ -238,3 +239,29 @@ def test_line_ends_of_windows(name: str, text: str, n_trees: int, tmp_path: Path
     forest = ab.read(tmp_path / name)
     assert forest.n_trees == n_trees
     assert not any("\r" in word for word in forest.vocabulary)
+
+
+def test_classes_that_no_column_can_hold(tmp_path: Path) -> None:
+    path = tmp_path / "a.jsonl"
+    bad = {
+        "1" + "0" * 400: "more than 64 bits",
+        str(2**63): "more than 64 bits",
+        "NaN": "wanted text or a finite number",
+        '"' + "x" * 10**6 + '"': "a class of 1000000 characters, wanted 1000 at most",
+    }
+    for value, words in bad.items():
+        path.write_text('{"label":"a","class":"q"}\n' * 5000 + f'{{"label":"a","class":{value}}}\n')
+        with pytest.raises(ReadError, match=f"line 5001: .*{words}"):
+            ab.read(path)
+        with pytest.warns(SkippedFilesWarning):
+            assert ab.read(path, on_error="skip").n_trees == 5000
+
+
+def test_forged_classes_without_end(tmp_path: Path) -> None:
+    path = tmp_path / "a.forest"
+    Forest.from_nested(["a"] * 5000, target=["x"] * 5000).save(path)
+    version, header, arrays = read_container(path, "forest")
+    arrays["target.text"] = np.frombuffer(b"x" * (10**6 + 4999), np.uint8)
+    arrays["target.offsets"] = np.concatenate([[0], np.arange(10**6, 10**6 + 5000)])
+    write_container(path, "forest", version, header, arrays)
+    assert "a class of 1000000 characters" in refused(path)

@@ -67,6 +67,8 @@ def test_a_file_without_trees_is_an_empty_forest(tmp_path, reader):
         ("( a_1 , b )\n c ;", [("c", ["a_1", "b"])]),
         ("[&R] (a[one [two]],b[;)])c[x]:1[y];", [("c", ["a", "b"])]),
         ("('[not a comment]',b)c;", [("c", ["[not a comment]", "b"])]),
+        ("(a[it's],b[don't],c)d;", [("d", ["a", "b", "c"])]),
+        ("[it's a test](a,b);\n[isn't](c,'d[''s]');", [(None, ["a", "b"]), (None, ["c", "d['s]"])]),
         ("(a:1,b:2.5e-3,:-1)c:0;", [("c", ["a", "b", None])]),
         ("(a,'')c;", [("c", ["a", None])]),
     ],

@@ -14,6 +14,7 @@ from arbora.datasets import make_documents
 from arbora.distribute import reduce_pairwise
 from arbora.errors import ForestError
 from arbora.io.choose import FORMATS, format_of
+from arbora.io.container import read_container, write_container
 from arbora.io.sources import MANIFEST, find_files
 from arbora.metrics import silhouette_score, slot_label_counts
 from arbora.sharing import share
@@ -286,7 +287,9 @@ def test_new_store_replaces_the_old_one_at_once(forest: Forest, tmp_path: Path) 
     writer = StoreWriter(tmp_path / "trees.store", "a" * 16, 500)
     writer.add(forest, [1, 2])
     assert ForestStore(tmp_path / "trees.store").to_forest() == forest[:50]  # not finished
-    again = StoreWriter(tmp_path / "trees.store", "a" * 16, 500)  # as after a kill
+    with writer:
+        pass  # lets the folder go, as a kill does
+    again = StoreWriter(tmp_path / "trees.store", "a" * 16, 500)
     assert again.position == [1, 2]
     assert [one.entry for one in again.written] == [one.entry for one in writer.written]
     again.finish()
@@ -294,3 +297,31 @@ def test_new_store_replaces_the_old_one_at_once(forest: Forest, tmp_path: Path) 
     assert len(os.listdir(tmp_path / "trees.store")) == len(again.written) + 1
     with pytest.raises(ModelFileError, match="cannot be read"):
         old.to_forest()
+
+
+def test_a_store_has_one_writer_at_a_time(forest: Forest, tmp_path: Path) -> None:
+    first = StoreWriter(tmp_path / "a.store", "1" * 16, 500)
+    first.add(forest)
+    for _ in range(2):
+        with pytest.raises(ModelFileError, match="somebody else is writing this store"):
+            StoreWriter(tmp_path / "a.store", "2" * 16, 500)
+    first.finish()
+    assert ForestStore(tmp_path / "a.store").to_forest() == forest
+    with StoreWriter(tmp_path / "a.store", "2" * 16, 500) as second:
+        second.add(forest[:3])
+    with StoreWriter(tmp_path / "a.store", "3" * 16, 500) as third:  # whoever gives up lets the folder go
+        third.add(forest[:2])
+        third.finish()
+    assert len(ForestStore(tmp_path / "a.store")) == 2
+
+
+@pytest.mark.parametrize(
+    "count", [np.array(["a", "b"]), np.array([-1, 2]), np.array([0.5, np.nan]), np.ones((2, 1), int)]
+)
+def test_manifest_with_other_counts_of_labels(count: np.ndarray, tmp_path: Path) -> None:
+    ForestStore.write(["a", "b"], tmp_path / "a.store")
+    path = tmp_path / "a.store" / MANIFEST
+    version, header, arrays = read_container(path, "forest store")
+    write_container(path, "forest store", version, header, arrays | {"label_count": count})
+    with pytest.raises(ModelFileError, match="does not make a store"):
+        ForestStore(tmp_path / "a.store")

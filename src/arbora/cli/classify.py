@@ -106,13 +106,12 @@ def classified(model: Any, forest: Any) -> dict[str, list[Any]]:
 
     from ..forest import UNSEEN
     from ..summary import tree_names
-    from .files import encodable
 
     forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest)
     best = probability.argmax(axis=1)
     columns: dict[str, list[Any]] = {
-        "name": [encodable(name) for name in tree_names(forest)],
+        "name": tree_names(forest),
         "class": [str(name) for name in model.classes_[best].tolist()],
         "probability": probability[np.arange(len(best)), best].tolist(),
         "nodes_with_unseen_label": np.add.reduceat(

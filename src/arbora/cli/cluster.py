@@ -73,7 +73,7 @@ def cluster(
       arbora cluster trees.nwk --model single --states 6 --json
       arbora cluster trees.nwk --model unions --picture archetypes.png
     """
-    from . import reading, results
+    from . import files, reading, results
 
     asked = opt.given(
         components=components, states=states, absent=absent, structure=structure, prior=prior, init=init,
@@ -87,6 +87,8 @@ def cluster(
         inputs = reading.find(paths, format, read)
         targets = results.Outputs(output, save, report, picture)
         targets.check(inputs.files)
+        if checkpoint is not None and kind is not opt.Kind.infinite:  # whose checkpoint is a folder, and made
+            files.check_output("--checkpoint", checkpoint, ("",), inputs.files)
         if kind is opt.Kind.unions:
             forest = reading.read_trees(inputs, skip_bad, classes, quiet)
             interrupted = _unions(forest, inputs, asked, jobs, targets, as_json, teller)

@@ -84,7 +84,7 @@ def assignments(model: Any, forest: Forest, labels: Any = None) -> Columns:
     reads_labels = getattr(model, "labels", True) is not False
     unseen = [_n_unseen(part, reads_labels) for part in forest.parts()]
     columns: Columns = {
-        "name": [encodable(name) for name in tree_names(forest)],
+        "name": tree_names(forest),
         "cluster": cluster,
         "probability": probability[np.arange(len(cluster)), cluster],
         "log_likelihood": score,
@@ -111,12 +111,13 @@ def _some_rows(columns: Columns) -> Iterator[list[tuple[Any, ...]]]:
     n_rows = max(map(len, columns.values()), default=0)
     for lo in range(0, n_rows, ROWS_AT_ONCE):
         some = [column[lo : lo + ROWS_AT_ONCE] for column in columns.values()]
-        yield list(zip(*(x.tolist() if isinstance(x, np.ndarray) else x for x in some), strict=True))
+        plain = [x.tolist() if isinstance(x, np.ndarray) else x for x in some]
+        yield list(zip(*([encodable(x) if isinstance(x, str) else x for x in column] for column in plain), strict=True))
 
 
 def csv_text(columns: Columns) -> Iterator[str]:
     """Columns as CSV, piece by piece; numbers in full, truth as true and false."""
-    for rows in chain([[tuple(columns)]], _some_rows(columns)):
+    for rows in chain([[tuple(map(encodable, columns))]], _some_rows(columns)):
         out = io.StringIO()
         csv.writer(out, lineterminator="\n").writerows([_cell(value) for value in row] for row in rows)
         yield out.getvalue()
@@ -147,7 +148,8 @@ def records(columns: Columns) -> list[dict[str, Any]]:
 
 
 def _records(columns: Columns, rows: list[tuple[Any, ...]]) -> list[dict[str, Any]]:
-    return [finite(dict(zip(columns, row, strict=True))) for row in rows]
+    titles = [encodable(title) for title in columns]
+    return [finite(dict(zip(titles, row, strict=True))) for row in rows]
 
 
 def write_table(path: Path, columns: Columns) -> None:
@@ -162,7 +164,14 @@ def write_table(path: Path, columns: Columns) -> None:
         from pyarrow import parquet
 
         with written_whole(path) as temporary:
-            parquet.write_table(pa.table(dict(columns)).replace_schema_metadata(own.TABLE), temporary)
+            held = {encodable(title): _text_column(column) for title, column in columns.items()}
+            parquet.write_table(pa.table(held).replace_schema_metadata(own.TABLE), temporary)
+
+
+def _text_column(column: Any) -> Any:
+    """The column, if it is of text with escapes for what UTF-8 cannot hold."""
+    is_text = column.dtype.kind == "U" if isinstance(column, np.ndarray) else bool(column) and type(column[0]) is str
+    return [encodable(text) for text in column] if is_text else column
 
 
 def write_text(path: Path, text: str) -> None:
@@ -185,17 +194,14 @@ def write_encoding(path: Path, encoding: Any, names: Sequence[str], columns: Seq
             sparse.save_npz(file, encoding)
         return
     dense = encoding.toarray()
-    write_table(
-        path, {"name": [encodable(name) for name in names], **dict(zip(columns, dense.T.tolist(), strict=True))}
-    )
+    write_table(path, {"name": names, **dict(zip(columns, dense.T.tolist(), strict=True))})
 
 
 def write_matrix(path: Path, name: str, matrix: Any, names: Sequence[str]) -> None:
     """Write a square matrix: .npz as arrays `name` and name of trees, .csv and .parquet with a column a tree."""
-    told = [encodable(tree) for tree in names]
     if path.suffix.lower() == ".npz":
         with written_whole(path) as temporary, open(temporary, "wb") as file:
-            np.savez_compressed(file, **{name: matrix, "name": np.array(told)})
+            np.savez_compressed(file, **{name: matrix, "name": np.array([encodable(tree) for tree in names])})
         return
     columns = {f"{name}_{j}": matrix[:, j].tolist() for j in range(matrix.shape[1])}
-    write_table(path, {"name": told, **columns})
+    write_table(path, {"name": names, **columns})

@@ -167,8 +167,7 @@ def predict_rows(
     if len(tables) != 1:
         raise usage("PATH", f"{len(tables)} given; wanted one table for a model of rows")
     files.check_output("--output", output, files.TABLES, [tables[0], path])
-    told = estimator.provenance_.get("table", {})
-    data = read_table(tables[0], target=classes, **told)
+    data = read_table(tables[0], target=classes, **trained_table(estimator))
     if data.X.shape[1] != estimator.n_features_in_:
         raise ReadError(
             f"{tables[0]}: {data.X.shape[1]} columns of numbers; wanted {estimator.n_features_in_}, as the model was "
@@ -184,6 +183,17 @@ def predict_rows(
         print_json(files.records(columns))
     else:
         files.print_csv(columns)
+
+
+def trained_table(estimator: Any) -> dict[str, Any]:
+    """How a model, perhaps from a stranger, says that its table was read, if that makes sense to us."""
+    told = estimator.provenance_.get("table")
+    if not isinstance(told, dict) or set(told) != {"columns", "names", "header"}:
+        return {}
+    columns, names, header = told["columns"], told["names"], told["header"]
+    good = isinstance(columns, list) and all(isinstance(name, str) for name in columns)
+    good = good and isinstance(names, str | None) and isinstance(header, bool | None)
+    return told if good else {}
 
 
 def _show_counts(levels: dict[str, list[int]], as_json: bool) -> None:

@@ -12,6 +12,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
 
+from .. import __version__
 from ..distribute import distributed
 from ..errors import ReadError
 from ..forest import Forest
@@ -21,7 +22,7 @@ from ..io.sources import STORE, Position, Sink, find_files
 from ..io.store import SUFFIXES as STORED
 from ..store import ForestStore, StoreWriter
 from ..summary import counted, tree_names
-from .tell import Teller, usage
+from .tell import INTERRUPTED, Teller, fail, usage
 
 LINE_FORMATS = ("jsonl", "elastic")  # bad lines are left out one by one
 
@@ -112,7 +113,12 @@ def read_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool)
         forest = read(inputs.files, inputs.format, **given)
     if not forest.n_trees:
         raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
-    return forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
+    if classes is None:
+        return forest
+    known = _Classes(inputs.files, classes)
+    forest = forest.with_target(known.of(forest))
+    known.tell_idle(Teller(quiet))
+    return forest
 
 
 def open_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool, memory: int | None = None) -> Forest:
@@ -137,20 +143,25 @@ def write_store(
 ) -> ForestStore:
     """Read files part by part into a store; the same call goes on where a killed one stopped."""
     given = _reader_options(inputs, skip_bad, quiet)
-    writer = StoreWriter(output, _token(inputs, skip_bad, classes, shard_nodes), shard_nodes, in_order=True)
+    known = None if classes is None else _Classes(inputs.files, classes)
+    with StoreWriter(output, _token(inputs, skip_bad, classes, shard_nodes), shard_nodes, in_order=True) as writer:
 
-    def take(forest: Forest, position: Position) -> None:
-        known = (
-            forest if classes is None else forest.with_target(_classes(forest, inputs.files, classes, Teller(quiet)))
-        )
-        writer.add(known, position)
+        def take(forest: Forest, position: Position) -> None:
+            writer.add(forest if known is None else forest.with_target(known.of(forest)), position)
 
-    start = Position() if writer.position is None else Position(*writer.position)
-    with _advised(inputs, skip_bad):
-        stream(inputs.files, inputs.format, Sink(take, shard_nodes, start), **given)
-    if not writer.written:
-        raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
-    writer.finish()
+        before = None if known is not None or not writer.written else writer.written[0].optional[1]
+        start = Position() if writer.position is None else Position(*writer.position)
+        try:
+            with _advised(inputs, skip_bad):
+                stream(inputs.files, inputs.format, Sink(take, shard_nodes, start, before), **given)
+        except KeyboardInterrupt:
+            kept = f"{counted(len(writer.written), 'file')} of the store {'is' if len(writer.written) == 1 else 'are'}"
+            raise fail(f"interrupted; {kept} written, and the same command goes on", INTERRUPTED) from None
+        if not writer.written:
+            raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
+        writer.finish()
+    if known is not None and start == Position():  # else who knows what the trees before were called
+        known.tell_idle(Teller(quiet))
     return ForestStore(output)
 
 
@@ -160,7 +171,8 @@ def _token(inputs: Inputs, skip_bad: bool, classes: str | None, shard_nodes: int
     for path in inputs.files:
         told = os.stat(path)
         files.append([os.path.abspath(path), told.st_size, told.st_mtime_ns])
-    asked = [files, inputs.format, inputs.options, skip_bad, classes, shard_nodes]
+    table = hashlib.sha256(Path(classes).read_bytes()).hexdigest() if classes and os.path.isfile(classes) else None
+    asked = [__version__, files, inputs.format, inputs.options, skip_bad, classes, table, shard_nodes]
     return hashlib.sha256(json.dumps(asked).encode("utf-8", "surrogatepass")).hexdigest()[:16]
 
 
@@ -251,27 +263,39 @@ def _options(format: str, options: Sequence[str] | None) -> dict[str, str]:
 # ---- classes --------------------------------------------------------------------------------------------------------
 
 
-def _classes(forest: Forest, files: Sequence[str], classes: str, teller: Teller) -> list[str]:
-    """Known class of each tree: the folder of its file, or what a table says."""
-    names = tree_names(forest)
-    if classes == "folder":
-        known = {path: os.path.basename(os.path.dirname(os.path.abspath(path))) for path in files}
-        advice = "it has a name of its own, so that its folder is not known; give --classes FILE.csv"
-    elif classes.lower().endswith(".csv"):
-        known = _class_table(classes)
-        advice = f"{classes} has no row of this name, or an empty class; give one to every tree"
-    else:
-        raise usage("--classes", f"{classes!r}; wanted folder, or FILE.csv with the columns name and class")
-    keys = [next((key for key in _keys(name) if key in known), None) for name in names]
-    lost = [name for name, key in zip(names, keys, strict=True) if key is None]
-    if lost:
-        more = f" and {counted(len(lost) - 1, 'other')}" if len(lost) > 1 else ""
-        raise ReadError(f"--classes {classes}: no class for the tree {lost[0]}{more}; {advice}")
-    idle = sorted(set(known) - set(keys)) if classes != "folder" else []
-    if idle:
-        more = f" and {counted(len(idle) - 1, 'other')}" if len(idle) > 1 else ""
-        teller.say(f"{classes} has rows for trees that are not here, {idle[0]}{more}; they are not used")
-    return [known[key] for key in keys if key is not None]
+class _Classes:
+    """Known classes of trees: the folders of their files, or what a table says."""
+
+    def __init__(self, files: Sequence[str], classes: str):
+        self.classes = classes
+        self.used: set[str] = set()
+        if classes == "folder":
+            self.known = {path: os.path.basename(os.path.dirname(os.path.abspath(path))) for path in files}
+            self.advice = "it has a name of its own, so that its folder is not known; give --classes FILE.csv"
+        elif classes.lower().endswith(".csv"):
+            self.known = _class_table(classes)
+            self.advice = f"{classes} has no row of this name, or an empty class; give one to every tree"
+        else:
+            raise usage("--classes", f"{classes!r}; wanted folder, or FILE.csv with the columns name and class")
+
+    def of(self, forest: Forest) -> list[str]:
+        """The class of each tree."""
+        names = tree_names(forest)
+        keys = [next((key for key in _keys(name) if key in self.known), None) for name in names]
+        lost = [name for name, key in zip(names, keys, strict=True) if key is None]
+        if lost:
+            more = f" and {counted(len(lost) - 1, 'other')}" if len(lost) > 1 else ""
+            raise ReadError(f"--classes {self.classes}: no class for the tree {lost[0]}{more}; {self.advice}")
+        found = [key for key in keys if key is not None]
+        self.used.update(found)
+        return [self.known[key] for key in found]
+
+    def tell_idle(self, teller: Teller) -> None:
+        """Say which rows of the table no tree had."""
+        idle = sorted(set(self.known) - self.used) if self.classes != "folder" else []
+        if idle:
+            more = f" and {counted(len(idle) - 1, 'other')}" if len(idle) > 1 else ""
+            teller.say(f"{self.classes} has rows for trees that are not here, {idle[0]}{more}; they are not used")
 
 
 def _keys(name: str) -> tuple[str, ...]:

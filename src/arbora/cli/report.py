@@ -81,10 +81,11 @@ def report(
 def _table(fitted: Any, paths: list[Path], names: str | None, classes: str | None, columns: str | None) -> Any:
     """The table, read as it was for the fit unless something else is asked for."""
     from ..io.tables import read_table
+    from .hierarchy import trained_table
 
     if len(paths) != 1:
         raise usage("DATA", f"{len(paths)} files; wanted the one table that the hierarchy was fitted to")
-    how = dict(fitted.provenance_.get("table", {}))
+    how = dict(trained_table(fitted))
     if names is not None:
         how["names"] = names
     if columns is not None:

@@ -50,10 +50,10 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         summary = summarise(some, labels, proba, new_group=new_group)
         told = [fitted.how, *fitted.told], fitted.warned
         facts = _facts(model, fitted, forest)
+        if outputs.model is not None:  # first, for it took longest to make
+            model.save(outputs.model)
         if outputs.table is not None:
             files.write_table(outputs.table, files.assignments(model, forest, model.labels_))
-        if outputs.model is not None:
-            model.save(outputs.model)
         if outputs.picture is not None:
             files.write_bytes(outputs.picture, _draw(model, some, labels, summary))
         if outputs.report is not None:

@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest import MISSING, Forest, Ints32, _natural
+from ..forest import MAX_CLASS, MISSING, Forest, Ints32, _natural, text_classes
 from ..kernels import layout
 
 PACK_AT = 1 << 20  # nodes kept as Python integers before they are packed into arrays
@@ -52,8 +52,9 @@ class Columns:
     reading.  `slot` stays empty unless the format states slots; then it has an entry for each node.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, has_classes: bool | None = None) -> None:
         self.words = Words()
+        self.has_classes = has_classes  # of the trees that were taken
         self.depth: list[int] = []
         self.label: list[int] = []
         self.slot: list[int] = []
@@ -79,9 +80,12 @@ class Columns:
 
     def end_tree(self, name: str | None = None, target: Target = None, nameless: bool = False) -> None:
         """Close the tree whose nodes were appended last; a name of None is filled in by `end_file`."""
-        if self.target and (target is None) != (self.target[0] is None):
+        has_classes = self.target[0] is not None if self.target else self.has_classes
+        if has_classes is not None and has_classes != (target is not None):
             found, before = ("no class", "one") if target is None else (f"class {target!r}", "none")
             raise Fault(f"{found}, though the trees before have {before}; give a class to all trees or to none")
+        if isinstance(target, str) and len(target) > MAX_CLASS:
+            raise Fault(f"a class of {len(target)} characters, wanted {MAX_CLASS} at most; give a shorter one")
         self.name.append(name)
         self.target.append(target)
         self.nameless.append(nameless)
@@ -111,6 +115,8 @@ class Columns:
     def take(self, vocabulary: Sequence[str] | None) -> Forest:
         """The forest of the trees so far, which are then forgotten; the numbers of words stay."""
         forest = self.build(vocabulary)
+        if self.target:
+            self.has_classes = self.target[0] is not None
         for trees in (self.name, self.target, self.nameless):
             trees.clear()
         return forest
@@ -154,4 +160,4 @@ def _target_column(target: list[Target]) -> NDArray[Any] | None:
         return np.array(target, np.int64)
     if kinds <= {int, float}:
         return np.array(target, np.float64)
-    return np.array([str(value) for value in target])
+    return text_classes([str(value) for value in target])

@@ -4,6 +4,7 @@ import contextlib
 import gzip
 import io
 import json
+import math
 import os
 from collections.abc import Iterator, Sequence
 from typing import Any
@@ -13,7 +14,7 @@ from ..forest import MISSING, UNSEEN, Forest
 from .columns import Columns, Fault, Target
 from .container import written_whole
 from .json_deep import Number, parse_deep
-from .sources import MAX_BYTES, Policy, Source, decode, read_bytes, read_files, read_lines, shown
+from .sources import MAX_BYTES, Policy, Source, decode, nothing_found, read_bytes, read_files, read_lines, shown
 
 SUFFIXES = (".json",)
 LINES_SUFFIXES = (".jsonl", ".ndjson")
@@ -132,7 +133,7 @@ def read_jsonl(
         columns.end_tree(name if given is None else str(given), _class_of(root), nameless=given is None)
 
     forest = read_lines(source, LINES_SUFFIXES, read_line, Policy(on_error, vocabulary, progress, max_bytes))
-    if n_left_out and not len(forest):
+    if n_left_out and nothing_found(forest):
         raise ReadError(f'none of the {n_left_out} trees has "split": {json.dumps(split)}; check the value of split')
     return forest
 
@@ -141,6 +142,10 @@ def _class_of(root: dict[str, Any]) -> Target:
     target = root.get("class")
     if target is not None and not isinstance(target, (str, int, float)):
         raise Fault(f'"class" is {_kind(target)}, wanted text or a number')
+    if isinstance(target, float) and not math.isfinite(target):
+        raise Fault(f'"class" is {target}, wanted text or a finite number')
+    if isinstance(target, int) and not -(2**63) <= target < 2**63:
+        raise Fault('"class" is a whole number of more than 64 bits, wanted text for it')
     return target
 
 

@@ -16,7 +16,8 @@ SUFFIXES = (".nwk", ".newick", ".tre", ".tree", ".nhx")
 # What is said of a node, name and length, and the sign that ends it (or opens the next one).
 _NAME = r"[^\s()\[\],:;']+"
 _TOKEN = re.compile(rf"\s*(?:'([^']*(?:''[^']*)*)'|({_NAME}))?\s*(?::\s*({_NAME}))?\s*([(),;]|\S|$)")
-_COMMENT_EDGE = re.compile(r"'[^']*(?:''[^']*)*'|[\[\]]")
+_COMMENT_EDGE = re.compile(r"'[^']*(?:''[^']*)*'|[\[\]]")  # a name in quotes may have brackets in it,
+_INNER_EDGE = re.compile(r"[\[\]]")  # and a comment an apostrophe
 
 
 class _Options(NamedTuple):
@@ -57,8 +58,9 @@ def read_newick(
 
 def _without_comments(text: str) -> str:
     """The text with comments (which may nest) blanked out, so that positions stay true."""
-    pieces, kept, level, opened = [], 0, 0, 0
-    for edge in _COMMENT_EDGE.finditer(text):
+    pieces, kept, level, opened, at = [], 0, 0, 0, 0
+    while (edge := (_INNER_EDGE if level else _COMMENT_EDGE).search(text, at)) is not None:
+        at = edge.end()
         if edge[0] == "[":
             if level == 0:
                 pieces.append(text[kept : edge.start()])

@@ -49,17 +49,28 @@ class Position(NamedTuple):
 class Sink:
     """Takes trees from a reader part by part, so that never much more than `max_nodes` nodes are in memory.
 
-    `take(forest, position)` gets each part, and where the next one begins; reading starts at `start`.
+    `take(forest, position)` gets each part, and where the next one begins; reading starts at `start`, and then
+    `has_classes` says whether the trees before it had known classes.
     """
 
-    def __init__(self, take: Callable[[Forest, Position], None], max_nodes: int, start: Position = Position()):  # noqa: B008
-        self.take, self.max_nodes, self.start = take, max_nodes, start
+    def __init__(
+        self,
+        take: Callable[[Forest, Position], None],
+        max_nodes: int,
+        start: Position = Position(),  # noqa: B008
+        has_classes: bool | None = None,
+    ):
+        self.take, self.max_nodes, self.start, self.has_classes = take, max_nodes, start, has_classes
         self.file, self.taken_at = start.file, start
         self.n_trees = 0
 
     def lines_done(self) -> int:
         """Lines of the file at hand that are done already."""
         return self.taken_at.line if self.taken_at.file == self.file else 0
+
+    def took_trees(self) -> bool:
+        """Whether it got trees, in this run or before."""
+        return self.n_trees > 0 or self.start != Position()
 
     def flush(self, columns: Columns, policy: Policy, position: Position) -> Forest:
         """Hand over all trees so far."""
@@ -72,6 +83,12 @@ class Sink:
 
 
 _sink: ContextVar[Sink | None] = ContextVar("arbora_sink", default=None)
+
+
+def nothing_found(forest: Forest) -> bool:
+    """Whether a read that ended with this forest, perhaps the last part of several, gave no tree at all."""
+    sink = _sink.get()
+    return not forest.n_trees and not (sink is not None and sink.took_trees())
 
 
 @contextlib.contextmanager
@@ -321,7 +338,8 @@ def _read(
     if policy.max_bytes < 1:
         raise ReadError(f"max_bytes={policy.max_bytes}; wanted 1 or more")
     files = find_files(source, suffixes)
-    columns, skipped, sink = Columns(), _Skipped(), _sink.get()
+    sink, skipped = _sink.get(), _Skipped()
+    columns = Columns(None if sink is None else sink.has_classes)
     with Progress("reading", len(files), policy.progress) as bar:
         for number, path in enumerate(files):
             if sink is not None:
@@ -346,7 +364,7 @@ def _read(
                         finish(columns)
                     sink.flush(columns, policy, Position(number + 1))
             bar.advance()
-    if skipped.reasons and not columns.name and not (sink is not None and sink.n_trees):
+    if skipped.reasons and not columns.name and not (sink is not None and sink.took_trees()):
         raise ReadError(f"nothing could be read; the first reason: {skipped.reasons[0]}")
     skipped.warn()
     if finish is not None:

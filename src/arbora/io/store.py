@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 
 from ..errors import ForestError, MissingDependencyError, ModelFileError
-from ..forest import Forest
+from ..forest import Forest, text_classes
 from .container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
 
 FOREST_VERSION = 1
@@ -51,7 +51,7 @@ def read_forest(
     version, header, arrays = read_container(path, "forest", max_bytes, data=data, without=without)
     _check_version(path, version)
     try:
-        target = np.array(unpack_text("target", arrays)) if "target.text" in arrays else arrays.get("target")
+        target = text_classes(unpack_text("target", arrays)) if "target.text" in arrays else arrays.get("target")
         forest = Forest(
             parent=arrays["parent"],
             slot=arrays["slot"],
@@ -123,7 +123,7 @@ def _save_parquet(forest: Forest, path: str | os.PathLike[str]) -> None:
     }
     for column, values in (("name", forest.name), ("target", forest.target)):
         if values is not None:
-            columns[column] = pa.array(values.tolist() if values.dtype.kind in "OU" else values)
+            columns[column] = _parquet_column(path, values)
     head = {
         "version": FOREST_VERSION,
         "arbora": __version__,
@@ -133,6 +133,16 @@ def _save_parquet(forest: Forest, path: str | os.PathLike[str]) -> None:
     table = pa.table(columns).replace_schema_metadata({"arbora": json.dumps(head)})
     with written_whole(path) as temporary:
         parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+
+
+def _parquet_column(path: Any, values: Any) -> Any:
+    pa, _ = _pyarrow()
+    try:
+        return pa.array(values.tolist() if values.dtype.kind in "OU" else values)
+    except UnicodeEncodeError:
+        raise ModelFileError(
+            f"{path}: a name or class has half a surrogate, which parquet cannot hold; save it as .forest"
+        ) from None
 
 
 def _load_parquet(path: str | os.PathLike[str], max_bytes: int) -> Forest:
@@ -186,9 +196,13 @@ def _from_table(table: Any, head: dict[str, Any]) -> Forest:
         label=values["label"],
         tree_start=start,
         vocabulary=tuple(head["vocabulary"]),
-        target=np.asarray(optional["target"]) if "target" in optional else None,
+        target=_classes(optional["target"]) if "target" in optional else None,
         name=optional.get("name"),
     )
+
+
+def _classes(values: list[Any]) -> Any:
+    return text_classes(values) if values and all(type(value) is str for value in values) else np.asarray(values)
 
 
 def _fingerprint(forest: Forest) -> str:

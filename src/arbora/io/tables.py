@@ -57,6 +57,9 @@ def read_table(
         raise ReadError(f"{where}: a header and no rows; wanted a row of numbers for each datum")
     width = len(rows[0][1])
     title = title or [str(c + 1) for c in range(width)]
+    twice = next((name for c, name in enumerate(title) if name in title[:c]), None) if len(set(title)) < width else None
+    if twice is not None:
+        raise ReadError(f"{where}: two columns are called {twice!r}, wanted names that differ; rename one of them")
     for line, cells in body:
         if len(cells) != width:
             raise ReadError(f"{where}, line {line}: {len(cells)} cells; wanted {width} as in the first line")

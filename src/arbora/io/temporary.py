@@ -38,6 +38,34 @@ def temporary_file(target: str) -> Iterator[str]:
         os.close(held)
 
 
+class FolderLock:
+    """A folder that this process alone writes to, until it is closed or the process ends; `held` says if it is.
+
+    Where the system or the file system has no locks, everybody holds it.
+    """
+
+    def __init__(self, folder: str):
+        self._descriptor: int | None = None
+        self.held = True
+        if fcntl is None:
+            return
+        self._descriptor = os.open(folder, os.O_RDONLY)
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            self.held = False
+            self.close()
+        except OSError:
+            self.close()
+
+    def close(self) -> None:
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    __del__ = close
+
+
 def _claim(target: str) -> tuple[int, str, int]:
     """A temporary file of ours, empty: its descriptor, path and number."""
     for number in range(MOST_WRITERS if fcntl is not None else 0):

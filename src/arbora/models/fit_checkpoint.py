@@ -4,6 +4,8 @@ What is kept after an iteration, the parameters and the objectives so far, is al
 that was killed and resumed ends with the same model, bit for bit, as one that was not.
 """
 
+import hashlib
+import json
 import os
 import time
 from collections.abc import Mapping
@@ -81,6 +83,15 @@ class FitCheckpoint:
                 arrays |= put(name, {"weight": result.params.weight, **result.params.tree._asdict()})
         write_container(self.path, "fit", VERSION, header, arrays)
         self.written_at = time.monotonic()
+
+
+def state_digest(random_state: np.random.Generator | np.random.RandomState) -> str:
+    """What tells generators apart that will give other numbers."""
+    if isinstance(random_state, np.random.RandomState):
+        state = random_state.get_state(legacy=False)
+    else:
+        state = generator_state(random_state)
+    return f"generator {hashlib.sha256(json.dumps(plain(state)).encode()).hexdigest()[:16]}"
 
 
 def _unpack(told: Any, arrays: Mapping[str, Any], shapes: tm.Params) -> Result | None:

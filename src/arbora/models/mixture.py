@@ -25,7 +25,7 @@ from .base import ForestEstimator, fingerprint
 from .batch import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
 from .checks import check_count, check_number, check_weight, n_threads
 from .content import check_array
-from .fit_checkpoint import FitCheckpoint, Progress
+from .fit_checkpoint import FitCheckpoint, Progress, state_digest
 from .starts import STARTS
 
 log = logging.getLogger(__name__)
@@ -206,6 +206,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         free = ("n_jobs", "verbose", "checkpoint", "encoding", "sparse_output", "warm_start", "learning_decay")
         mine = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
         weights = None if weight is None else digest(weight)
+        if isinstance(self.random_state, np.random.Generator | np.random.RandomState):
+            mine["random_state"] = state_digest(self.random_state)
         return {"model": type(self).__name__, **mine, "trees": fingerprint(forest), "sample_weight": weights}
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
