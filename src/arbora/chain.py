@@ -83,7 +83,8 @@ def run_chains(
 
     `seed` is None, an integer, a Generator, a SeedSequence, or the `seed` of an earlier trace.  With `n_jobs` above 1
     (-1: all cores) chains run in that many processes, or `threads` if the sampler lets go of Python's lock; the result
-    is the same, bit for bit.  Ctrl-C ends the run after the sweep and returns what there is; a second one aborts.
+    is the same, bit for bit.  Ctrl-C ends the run after the sweep and returns what there is (in the burn-in, the state
+    at hand as the only draw of each chain); a second one aborts.
 
     `checkpoint` is a folder to which each chain is written every `checkpoint_every` seconds.  The same call resumes it;
     a larger `n_sweeps` or `n_chains` extends it; another seed, burn-in, thinning or `fingerprint` (name it after data
@@ -107,10 +108,15 @@ def run_chains(
             records = _run_in_processes(sampler, plan, n_chains, n_workers, interrupts, board)
         else:
             records = _run_here(sampler, plan, n_chains, interrupts, board)
+    if not any(record.n_sweeps for record in records):
+        raise KeyboardInterrupt  # there is nothing to return
     trace = Trace.of(records, n_sweeps, schedule, plan.seed)
-    if trace.interrupted:
-        if not any(trace.n_sweeps):
-            raise KeyboardInterrupt  # there is nothing to return
+    if trace.schedule != schedule:
+        log.warning(
+            "interrupted in the burn-in: keeping the last of %d sweeps, which may be far from typical",
+            trace.n_sweeps[0],
+        )
+    elif trace.interrupted:
         log.warning("interrupted: keeping %s of %d sweeps", ", ".join(map(str, trace.n_sweeps)), n_sweeps)
     return trace
 
@@ -206,6 +212,12 @@ class _Chain(Generic[State]):
             self.save()
         return info
 
+    def keep_last(self) -> None:
+        """Being stopped, keep the present state, in case that no other was kept."""
+        if 0 < self.record.n_sweeps < self.plan.n_sweeps:
+            with _blamed(f"chain {self.number}, last draw"):
+                self.record.last = {name: np.array(value) for name, value in self.sampler.draw(self.state).items()}
+
     def save(self) -> None:
         """Write what is not on disk yet; only ever between two sweeps."""
         if self.checkpoint is None or self.record.n_sweeps == self.saved:
@@ -233,6 +245,8 @@ def _advance(chains: Sequence[_Chain[Any]], n_sweeps: int, stopped: Callable[[],
     for sweep in range(min(chain.record.n_sweeps for chain in chains), n_sweeps):
         for chain in [chain for chain in chains if chain.record.n_sweeps <= sweep]:
             if stopped():
+                for one in chains:
+                    one.keep_last()
                 return
             info = chain.sweep()
             if time.monotonic() - told_at > 0.1:
@@ -318,8 +332,10 @@ def _run_on_cluster(
         done = [future.done() for future in futures]
         board.tell({number: plan.n_sweeps for number, ready in enumerate(done) if ready}, {})
         time.sleep(0.1)
-    records = [cluster.client.gather(future) if future.done() else Record() for future in futures]
+    records = [cluster.client.gather(future) for future in futures if future.done()]
     cluster.client.cancel([future for future in futures if not future.done()])
+    if records and len(records) < n_chains:
+        log.warning("interrupted: keeping the %d of %d chains that are done", len(records), n_chains)
     return records
 
 

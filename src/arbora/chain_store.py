@@ -97,6 +97,7 @@ class Record:
     n_sweeps: int = 0
     info: dict[str, "array[float]"] = field(default_factory=dict)
     draws: Draws = field(default_factory=dict)
+    last: Arrays | None = None  # the draw at the end of a chain that was stopped; never written to a checkpoint
 
     def add(self, info: Mapping[str, float], draw: Mapping[str, Any] | None) -> None:
         """One more sweep; arrays are copied, since a sampler may change its state in place."""
@@ -273,6 +274,12 @@ class Trace:
     def of(cls, records: Sequence[Record], n_sweeps: int, schedule: Schedule, seed: Seed) -> Self:
         """The first `n_sweeps` sweeps of each chain."""
         lengths = tuple(min(record.n_sweeps, n_sweeps) for record in records)
+        if (
+            min(lengths)
+            and schedule.n_kept(min(lengths)) == 0
+            and all(record.last or record.draws for record in records)
+        ):
+            return cls._of_last(records, min(lengths), seed)
         names = next((list(record.info) for record in records if record.n_sweeps), [])
         info = {name: np.full((len(records), max(lengths)), np.nan) for name in names}
         draws: list[Draws] = []
@@ -286,6 +293,17 @@ class Trace:
     @property
     def n_chains(self) -> int:
         return len(self.draws)
+
+    @classmethod
+    def _of_last(cls, records: Sequence[Record], n_sweeps: int, seed: Seed) -> Self:
+        """Of chains that were stopped before their first draw, where they had come to, as the only one."""
+        last = [record.last or {name: values[-1] for name, values in record.draws.items()} for record in records]
+        info = {
+            name: np.array([[*record.info[name][: n_sweeps - 1], record.info[name][-1]] for record in records])
+            for name in records[0].info
+        }
+        draws = [{name: [value] for name, value in draw.items()} for draw in last]
+        return cls(info, draws, (n_sweeps,) * len(records), Schedule(n_sweeps - 1, 1), seed, interrupted=True)
 
     @property
     def n_draws(self) -> int:

@@ -304,6 +304,22 @@ class PressingTwice(Pressing):
     times = 2
 
 
+@pytest.mark.parametrize("how", [{}, {"n_chains": 2}])
+def test_ctrl_c_in_the_burn_in_keeps_the_last_sweep(tmp_path, how, caplog):
+    settings = {"n_sweeps": 20, "burn_in": 15, "seed": 0, **how}
+    folder = {"checkpoint": tmp_path / "c", "checkpoint_every": 1e9}
+    trace = run_chains(Pressing(), **settings, **folder)
+    assert trace.interrupted
+    assert trace.n_draws == 1
+    assert "interrupted in the burn-in: keeping the last of" in caplog.text
+    here = run_chains(Toy(), n_sweeps=20, seed=0, n_chains=how.get("n_chains", 1))  # with every draw
+    for k, draws in enumerate(trace.draws):
+        (n,) = [n for n in range(20) if all(np.array_equal(here.draws[k][x][n], draws[x][0]) for x in draws)]
+        assert trace.info["log_joint"][k, -1] == here.info["log_joint"][k, n]
+    assert same(load_trace_of(trace, tmp_path), trace, tmp_path)
+    assert same(run_chains(Toy(), **settings, **folder), run_chains(Toy(), **settings), tmp_path)
+
+
 def test_ctrl_c_ends_the_sweep_and_saves_it_and_the_second_aborts(tmp_path):
     settings = {"n_sweeps": 20, "seed": 0}
     folder = {"checkpoint": tmp_path / "c", "checkpoint_every": 1e9}
@@ -401,6 +417,7 @@ def test_ctrl_c_at_a_terminal_returns_what_was_sampled(tmp_path, start, n_jobs):
     process = start(0.005, n_jobs, 100_000, 0.05)
     both = [tmp_path / "folder" / f"chain-{k}.arbora-chain" for k in range(2)]
     assert wait_until(lambda: all(path.exists() for path in both))
+    assert wait_until(lambda: all(chain_on_disk(tmp_path / "folder", k)[1]["ends"][-1] > 10 for k in range(2)))
     os.killpg(process.pid, signal.SIGINT)  # a terminal sends it to the whole group
     assert process.wait(30) == 0, (tmp_path / "told").read_text()
     assert b"Traceback" not in (tmp_path / "told").read_bytes()
