@@ -136,7 +136,7 @@ class Cluster:
         futures = self.submit(function, runs, *kept)
         for number, future in enumerate(futures):
             futures[number] = None  # so that the cluster may forget it
-            yield self.client.gather(future)
+            yield self._result(future)
 
     def sum(self, function: Callable[..., T], runs: Sequence[Any], add: Callable[[T, T], T], *kept: Any) -> T:
         """The sum over all runs, added up on the workers in the order of `reduce_pairwise`."""
@@ -145,7 +145,20 @@ class Cluster:
             some = [sums[lo : lo + ADDED_AT_ONCE] for lo in range(0, len(sums), ADDED_AT_ONCE)]
             sums = self.client.map(partial(reduce_pairwise, add=add), some, pure=False, retries=2)
             del some  # or the cluster would keep what is added up
-        return self.client.gather(sums[0])
+        return self._result(sums[0])
+
+    def _result(self, future: Any) -> Any:
+        """What a task gave; what only Dask knows of is told in our words."""
+        try:
+            return self.client.gather(future)
+        except ImportError as error:
+            raise SettingError(f"a worker lacks a package ({error}); install arbora[dask] on all of them") from None
+        except Exception as error:
+            if type(error).__name__ != "KilledWorker":
+                raise
+            raise SettingError(
+                f"the workers of a task died again and again ({str(error).splitlines()[0]}); give them more memory"
+            ) from None
 
 
 def _itself(value: T) -> T:

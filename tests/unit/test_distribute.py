@@ -1,6 +1,7 @@
 """A real cluster of processes: the same results to the last bit, also when a worker is killed on the way."""
 
 import contextlib
+import importlib
 import os
 import signal
 import threading
@@ -170,6 +171,23 @@ def _slow_down() -> None:
         return read(*args, **more)
 
     module.ForestStore.part = slowly  # type: ignore[method-assign]
+
+
+def dying(_run: int) -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
+def lacking(_run: int) -> None:
+    raise ModuleNotFoundError("No module named 'arbora'")
+
+
+def test_workers_that_cannot_do_it_are_told(client: Any) -> None:
+    with pytest.raises(SettingError, match=r"a worker lacks a package .*; install arbora"):
+        Cluster(client).sum(lacking, range(1), bracketed)
+    with importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": 0}):
+        cluster = dask.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0")
+        with cluster, dask.Client(cluster) as other, pytest.raises(SettingError, match="died again and again"):
+            list(Cluster(other).map(dying, range(1)))
 
 
 def test_workers_that_come_back_are_waited_for(store: ForestStore, monkeypatch: pytest.MonkeyPatch) -> None:
