@@ -29,6 +29,7 @@ PROCEDURES = {"exact": bhmc.EXACT, "own": bhmc.OWN, "paper": bhmc.PAPER}
 N_PROJECTED = 10  # principal components kept of wide data
 MIXED_UNITS = 10.0  # largest over median deviation of the columns from which on their units must differ
 MOST_LEAVES = 100_000
+MOST_LEVELS = 100
 TOTAL_STRENGTH = 5.0  # regularization times number of rows, by default; bhmc.md says why and what was tried
 
 
@@ -128,6 +129,8 @@ class BHMC(VectorEstimator):
     def _check_settings(self) -> None:
         self._check_run()
         check_count("depth", self.depth)
+        if self.depth > MOST_LEVELS:
+            raise SettingError(f"depth={self.depth}; wanted a whole number of {MOST_LEVELS} at most")
         check_count("branching", self.branching)
         for name, value, known in [
             ("tree", self.tree, ("finite", "nested")),
