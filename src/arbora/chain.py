@@ -108,9 +108,10 @@ def run_chains(
             records = _run_in_processes(sampler, plan, n_chains, n_workers, interrupts, board)
         else:
             records = _run_here(sampler, plan, n_chains, interrupts, board)
-    if not any(record.n_sweeps for record in records):
+    records = [record for record in records if record.n_sweeps]
+    if not records:
         raise KeyboardInterrupt  # there is nothing to return
-    trace = Trace.of(records, n_sweeps, schedule, plan.seed)
+    trace = Trace.of(records, n_sweeps, schedule, plan.seed, interrupted=len(records) < n_chains)
     if trace.schedule != schedule:
         log.warning(
             "interrupted in the burn-in: keeping the last of %d sweeps, which may be far from typical",
@@ -118,6 +119,8 @@ def run_chains(
         )
     elif trace.interrupted:
         log.warning("interrupted: keeping %s of %d sweeps", ", ".join(map(str, trace.n_sweeps)), n_sweeps)
+    if len(records) < n_chains:
+        log.warning("interrupted: keeping %d of %d chains", len(records), n_chains)
     return trace
 
 
@@ -332,10 +335,8 @@ def _run_on_cluster(
         done = [future.done() for future in futures]
         board.tell({number: plan.n_sweeps for number, ready in enumerate(done) if ready}, {})
         time.sleep(0.1)
-    records = [cluster.client.gather(future) for future in futures if future.done()]
+    records = [cluster.result(future) for future in futures if future.done()]
     cluster.client.cancel([future for future in futures if not future.done()])
-    if records and len(records) < n_chains:
-        log.warning("interrupted: keeping the %d of %d chains that are done", len(records), n_chains)
     return records
 
 

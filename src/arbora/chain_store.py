@@ -271,7 +271,9 @@ class Trace:
     interrupted: bool = False
 
     @classmethod
-    def of(cls, records: Sequence[Record], n_sweeps: int, schedule: Schedule, seed: Seed) -> Self:
+    def of(
+        cls, records: Sequence[Record], n_sweeps: int, schedule: Schedule, seed: Seed, interrupted: bool = False
+    ) -> Self:
         """The first `n_sweeps` sweeps of each chain."""
         lengths = tuple(min(record.n_sweeps, n_sweeps) for record in records)
         if (
@@ -288,7 +290,7 @@ class Trace:
                 info[name][row, :length] = record.info[name][:length]
             kept = schedule.n_kept(length)
             draws.append({name: values[:kept] for name, values in record.draws.items() if kept})
-        return cls(info, draws, lengths, schedule, seed, interrupted=min(lengths) < n_sweeps)
+        return cls(info, draws, lengths, schedule, seed, interrupted=interrupted or min(lengths) < n_sweeps)
 
     @property
     def n_chains(self) -> int:

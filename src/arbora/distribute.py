@@ -44,6 +44,21 @@ def distributed(client: Any) -> Iterator["Cluster"]:
             opened.close()
 
 
+@contextlib.contextmanager
+def in_our_words() -> Iterator[None]:
+    """Inside this block, what only Dask knows of is told as an error of ours."""
+    try:
+        yield
+    except ImportError as error:
+        raise SettingError(f"a worker lacks a package ({error}); install arbora[dask] on all of them") from None
+    except Exception as error:
+        if type(error).__name__ != "KilledWorker":
+            raise
+        raise SettingError(
+            f"the workers of a task died again and again ({str(error).splitlines()[0]}); give them more memory"
+        ) from None
+
+
 def active() -> "Cluster | None":
     """The cluster of the block we are in, if we are in one."""
     return _active.get()
@@ -136,7 +151,7 @@ class Cluster:
         futures = self.submit(function, runs, *kept)
         for number, future in enumerate(futures):
             futures[number] = None  # so that the cluster may forget it
-            yield self._result(future)
+            yield self.result(future)
 
     def sum(self, function: Callable[..., T], runs: Sequence[Any], add: Callable[[T, T], T], *kept: Any) -> T:
         """The sum over all runs, added up on the workers in the order of `reduce_pairwise`."""
@@ -145,20 +160,12 @@ class Cluster:
             some = [sums[lo : lo + ADDED_AT_ONCE] for lo in range(0, len(sums), ADDED_AT_ONCE)]
             sums = self.client.map(partial(reduce_pairwise, add=add), some, pure=False, retries=2)
             del some  # or the cluster would keep what is added up
-        return self._result(sums[0])
+        return self.result(sums[0])
 
-    def _result(self, future: Any) -> Any:
-        """What a task gave; what only Dask knows of is told in our words."""
-        try:
+    def result(self, future: Any) -> Any:
+        """What a task gave."""
+        with in_our_words():
             return self.client.gather(future)
-        except ImportError as error:
-            raise SettingError(f"a worker lacks a package ({error}); install arbora[dask] on all of them") from None
-        except Exception as error:
-            if type(error).__name__ != "KilledWorker":
-                raise
-            raise SettingError(
-                f"the workers of a task died again and again ({str(error).splitlines()[0]}); give them more memory"
-            ) from None
 
 
 def _itself(value: T) -> T:

@@ -538,10 +538,14 @@ def _finish(
 
 def text_classes(texts: Sequence[str]) -> NDArray[Any]:
     """Known classes from a file, as a column."""
+    _check_classes(texts)
+    return np.array(texts, np.str_)
+
+
+def _check_classes(texts: Sequence[str]) -> None:
     longest = max(map(len, texts), default=0)
     if longest > MAX_CLASS:
         raise ForestError(f"a class of {longest} characters; wanted {MAX_CLASS} at most")
-    return np.array(texts, np.str_)
 
 
 def _natural(word: str) -> tuple[bool, int, str]:
@@ -640,6 +644,8 @@ def _per_tree(values: Any, n_trees: int, what: str, as_text: bool = False) -> An
         raise ForestError(f"{what} must have one entry a tree, {n_trees}; found shape {array.shape}")
     if not as_text and array.dtype.kind not in "iubUf":
         array = np.asarray([str(v) for v in array.tolist()])
+    if array.dtype.kind == "U" and array.dtype.itemsize > 4 * MAX_CLASS:
+        _check_classes(array.tolist())
     return frozen(array, array.dtype)
 
 

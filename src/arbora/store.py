@@ -115,7 +115,8 @@ class ForestStore:
         task = dask.delayed(_write_partition, pure=False)
         tasks = [task(items, read, folder, token, x, shard_nodes) for x, items in enumerate(bag.to_delayed())]
         with contextlib.closing(_lock_folder(folder)):
-            found = dask.compute(*tasks, scheduler=None if cluster is None else cluster.client)
+            with distribute.in_our_words():
+                found = dask.compute(*tasks, scheduler=None if cluster is None else cluster.client)
             write_manifest(folder, token, [one for partition in found for one in partition], in_order=True)
         return cls(path, memory=memory)
 
@@ -343,7 +344,8 @@ class StoredShards(Sequence[SharedForest]):
     def __reduce__(self) -> Any:
         # What is in memory stays where it is; another process reads the files itself.
         mine = ("kept", "n_bytes", "recent", "lock", "handle")
-        asked = (self.store.sha256, self.store.path, self.store.memory, *self.settings, self.structure)
+        store = self.store
+        asked = (store.sha256, store.path, store.memory, store.max_bytes, *self.settings, self.structure)
         return _arrived, (asked, {key: value for key, value in self.__dict__.items() if key not in mine})
 
     @property
@@ -430,6 +432,7 @@ class Written(NamedTuple):
     words: tuple[str, ...]
     label_count: Ints
     optional: tuple[bool, bool]  # whether trees have names, and classes
+    class_kind: str  # of these, as numpy calls it; empty if there are none
 
 
 def write_shard(folder: str, token: str, number: int, forest: Forest, more: Mapping[str, Any]) -> Written:
@@ -444,14 +447,18 @@ def _written(path: str, forest: Forest) -> Written:
     sha256 = hashlib.sha256(Path(path).read_bytes()).hexdigest()
     entry = Entry(os.path.basename(path), forest.n_trees, forest.n_nodes, forest.n_slots, sha256)
     count = np.bincount(forest.label[forest.label >= 0], minlength=forest.n_labels).astype(np.int64)
-    return Written(entry, forest.vocabulary, count, (forest.name is not None, forest.target is not None))
+    kind = "" if forest.target is None else forest.target.dtype.kind
+    return Written(entry, forest.vocabulary, count, (forest.name is not None, forest.target is not None), kind)
 
 
 def _write_partition(
     items: Iterable[Any], read: Callable[[Any], Any] | None, folder: str, token: str, number: int, shard_nodes: int
 ) -> list[Written]:
     """On a worker: write the documents of one partition."""
-    forest = Forest.from_nested(list(items) if read is None else [read(item) for item in items])
+    try:
+        forest = Forest.from_nested(list(items) if read is None else [read(item) for item in items])
+    except ForestError as error:
+        raise ForestError(f"partition {number} of the bag, {error}") from None
     pieces = [part for part in _cut(forest, shard_nodes) if part.n_trees]
     return [write_shard(folder, token, number * 10**9 + x, _in_use(part), {}) for x, part in enumerate(pieces)]
 
@@ -555,7 +562,11 @@ def _make_folder(path: str | os.PathLike[str]) -> str:
 
 
 def _lock_folder(folder: str) -> FolderLock:
-    lock = FolderLock(folder)
+    try:
+        lock = FolderLock(folder)
+    except OSError as error:
+        told = str(error.strerror or error).lower()
+        raise ModelFileError(f"{folder}: cannot be written ({told}); check the folder") from None
     if not lock.held:
         raise ModelFileError(f"{folder}: somebody else is writing this store; wait for them, or name another folder")
     return lock

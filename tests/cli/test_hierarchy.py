@@ -203,6 +203,10 @@ def test_columns_of_one_name_are_refused(tmp_path):
     (tmp_path / "a.csv").write_text("a,b,a\n1,2,3\n4,5,6\n")
     with pytest.raises(ReadError, match=r"a\.csv: two columns are called 'a', wanted names that differ"):
         read_table(tmp_path / "a.csv")
+    names = [f"c{n}" for n in range(100_000)]
+    (tmp_path / "wide.csv").write_text(",".join([*names, "c9"]) + "\n" + ",".join(["1"] * 100_001) + "\n")
+    with pytest.raises(ReadError, match="two columns are called 'c9'"):  # at once
+        read_table(tmp_path / "wide.csv")
 
 
 @pytest.mark.parametrize(

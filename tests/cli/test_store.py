@@ -171,6 +171,16 @@ def test_conversion_treats_classes_as_reading_does(corpus: Path) -> None:
         assert ab.read(target).target.tolist() == ["p", "q"]
 
 
+def test_classes_of_a_store_are_of_one_kind_however_it_is_cut(corpus: Path) -> None:
+    lines = [f'{{"label":"a","class":{kind}}}' for kind in ("1", "2", "2.5", '"x"', "true", "3")]
+    (corpus / "m.jsonl").write_text("\n".join(lines))
+    for nodes in (1, 2, 100):
+        convert = ("convert", corpus / "m.jsonl", corpus / f"{nodes}.store", "--shard-nodes", nodes)
+        assert "line 3: class 2.5 is a number with a fraction, those before are a whole number" in fails(*convert)
+        run(*convert, "--skip-bad")
+        assert ForestStore(corpus / f"{nodes}.store").target.tolist() == [1, 2, 3]
+
+
 def test_checkpoint_in_no_folder_is_told_before_the_fit(corpus: Path) -> None:
     told = fails("cluster", corpus / "trees.jsonl", "-k", 2, "--checkpoint", corpus / "no" / "fit", code=2)
     assert "there is no such folder" in " ".join(told.split())

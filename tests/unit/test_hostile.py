@@ -257,6 +257,14 @@ def test_classes_that_no_column_can_hold(tmp_path: Path) -> None:
             assert ab.read(path, on_error="skip").n_trees == 5000
 
 
+def test_what_could_not_be_read_again_is_not_written() -> None:
+    with pytest.raises(ForestError, match="a class of 1500 characters; wanted 1000 at most"):
+        Forest.from_nested(["a", "b"], target=["x", "y" * 1500])
+    with pytest.raises(ForestError, match="a class of 1001 characters"):
+        Forest.from_nested(["a", "b"]).with_target(np.array(["x", "y" * 1001]))
+    assert len(Forest.from_nested(["a"], target=["y" * 1000]).target[0]) == 1000
+
+
 def test_forged_classes_without_end(tmp_path: Path) -> None:
     path = tmp_path / "a.forest"
     Forest.from_nested(["a"] * 5000, target=["x"] * 5000).save(path)

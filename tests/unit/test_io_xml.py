@@ -5,8 +5,9 @@ import gzip
 import tracemalloc
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
+from lxml import etree
 
 from arbora import Forest, ReadError
 from arbora.errors import SkippedFilesWarning
@@ -296,6 +297,44 @@ def test_entities_that_hold_more_than_text_are_refused(tmp_path, content):
 
 
 # ---- HTML -----------------------------------------------------------------------------------------------------------
+
+
+TAGS = ["html", "head", "body", "title", "p", "div", "script", "table", "td", "form", "a", "svg"]
+PIECES = [
+    *(f"<{tag}>" for tag in TAGS),
+    *(f"</{tag}>" for tag in TAGS),
+    "<br>",
+    "<li>",
+    "<a b=1 c>",
+    "<o:p>",
+    "<!-- c -->",
+]
+PIECES += ["<?pi?>", "<!DOCTYPE html>", "&amp;", "x", " ", "\n", "<!", "<", ">"]
+
+
+def of_elements(element):
+    """What a page is by the tree that the parser builds, element by element."""
+    children = [f"@{name}" for name in element.attrib] + ["#text"] * bool(element.text and element.text.strip())
+    for child in element:
+        children += [of_elements(child), *["#text"] * bool(child.tail and child.tail.strip())]
+    return element.tag, children
+
+
+@given(
+    pieces=st.lists(st.sampled_from([*(piece.replace("\x01", " ") for piece in PIECES), "\n"]), min_size=1, max_size=14)
+)
+@example(pieces=["<html>", "<p>", "x", "</html>", "<script>", "x", "</script>", "<p>"])
+def test_html_is_what_the_parser_makes_of_it(tmp_path_factory, pieces):
+    folder, text = tmp_path_factory.mktemp("page"), "".join(pieces)
+    root = None
+    with contextlib.suppress(etree.LxmlError):
+        root = etree.fromstring(text, etree.HTMLParser(remove_comments=True, remove_pis=True))
+    if root is None:
+        with pytest.raises(ReadError, match=r"there is no element in it|not readable as HTML"):
+            tree(read_html, folder, text)
+    else:
+        found = tree(read_html, folder, text, attributes=True, text="kind")
+        assert found == expect(of_elements(root))
 
 
 def test_html_takes_time_in_proportion_to_attributes(tmp_path):

@@ -94,6 +94,12 @@ def assignments(model: Any, forest: Forest, labels: Any = None) -> Columns:
     return columns if forest.target is None else {**columns, "class": forest.target}
 
 
+def assigned(labels: Any, forest: Forest) -> Columns:
+    """The first columns of `assignments`, for clusters that are known and nothing else."""
+    columns: Columns = {"name": tree_names(forest), "cluster": labels}
+    return columns if forest.target is None else {**columns, "class": forest.target}
+
+
 def _n_unseen(forest: Forest, reads_labels: bool) -> Any:
     """Nodes of each tree whose label is unseen."""
     if not reads_labels or not forest.n_trees:

@@ -149,7 +149,7 @@ def write_store(
         def take(forest: Forest, position: Position) -> None:
             writer.add(forest if known is None else forest.with_target(known.of(forest)), position)
 
-        before = None if known is not None or not writer.written else writer.written[0].optional[1]
+        before = None if known is not None or not writer.written else writer.written[0].class_kind
         start = Position() if writer.position is None else Position(*writer.position)
         try:
             with _advised(inputs, skip_bad):

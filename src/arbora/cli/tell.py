@@ -51,7 +51,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         except ArboraError as error:
             raise fail(as_typed(str(error)), BAD_INPUT) from None
         except KeyboardInterrupt:
-            raise fail("interrupted; nothing was written", INTERRUPTED) from None
+            raise fail("interrupted; no result was written", INTERRUPTED) from None
         except BrokenPipeError:
             raise  # whoever reads our output has had enough; typer ends quietly
         except OSError as error:

@@ -170,7 +170,7 @@ def _held_out(
 def _go_on(interrupts: Interrupts) -> None:
     """End if Ctrl-C came: a fit that was cut short is no classifier."""
     if interrupts.heard:
-        raise fail("interrupted; nothing was written", INTERRUPTED)
+        raise fail("interrupted; no result was written", INTERRUPTED)
 
 
 def _write(

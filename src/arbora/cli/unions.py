@@ -29,7 +29,8 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     """Write every output and print the summary; the picture shows the archetypes."""
     model = fitted.model
     with teller.working("summing up"):
-        columns = files.assignments(model, forest)
+        # A search that was broken off may have nearly as many unions as trees: too many to compare them all.
+        columns = files.assignments(model, forest) if not fitted.interrupted else files.assigned(model.labels_, forest)
         summary = summarise(forest, columns["cluster"])
         told, warned = _told(model), _warned(fitted)
         facts = _facts(fitted)

@@ -14,6 +14,8 @@ PACK_AT = 1 << 20  # nodes kept as Python integers before they are packed into a
 _NONE = np.empty(0, np.int32)
 
 Target = int | float | bool | str | None
+_KINDS: dict[type, str] = {bool: "b", int: "i", float: "f", str: "U", type(None): ""}  # as numpy calls them
+_TOLD = {"b": "true or false", "i": "a whole number", "f": "a number with a fraction", "U": "text"}
 
 
 class Fault(Exception):
@@ -52,9 +54,10 @@ class Columns:
     reading.  `slot` stays empty unless the format states slots; then it has an entry for each node.
     """
 
-    def __init__(self, has_classes: bool | None = None) -> None:
+    def __init__(self, strict: bool = False, class_kind: str | None = None) -> None:
         self.words = Words()
-        self.has_classes = has_classes  # of the trees that were taken
+        self.strict = strict  # all classes of one kind: where trees are taken part by part, a part tells for all
+        self.class_kind = class_kind  # of the trees that were taken
         self.depth: list[int] = []
         self.label: list[int] = []
         self.slot: list[int] = []
@@ -80,10 +83,12 @@ class Columns:
 
     def end_tree(self, name: str | None = None, target: Target = None, nameless: bool = False) -> None:
         """Close the tree whose nodes were appended last; a name of None is filled in by `end_file`."""
-        has_classes = self.target[0] is not None if self.target else self.has_classes
-        if has_classes is not None and has_classes != (target is not None):
-            found, before = ("no class", "one") if target is None else (f"class {target!r}", "none")
-            raise Fault(f"{found}, though the trees before have {before}; give a class to all trees or to none")
+        kind, before = _KINDS[type(target)], _KINDS[type(self.target[0])] if self.target else self.class_kind
+        if before is not None and (kind == "") != (before == ""):
+            found, other = ("no class", "one") if target is None else (f"class {target!r}", "none")
+            raise Fault(f"{found}, though the trees before have {other}; give a class to all trees or to none")
+        if self.strict and before is not None and kind != before:
+            raise Fault(f"class {target!r} is {_TOLD[kind]}, those before are {_TOLD[before]}; make all of one kind")
         if isinstance(target, str) and len(target) > MAX_CLASS:
             raise Fault(f"a class of {len(target)} characters, wanted {MAX_CLASS} at most; give a shorter one")
         self.name.append(name)
@@ -116,7 +121,7 @@ class Columns:
         """The forest of the trees so far, which are then forgotten; the numbers of words stay."""
         forest = self.build(vocabulary)
         if self.target:
-            self.has_classes = self.target[0] is not None
+            self.class_kind = _KINDS[type(self.target[0])]
         for trees in (self.name, self.target, self.nameless):
             trees.clear()
         return forest

@@ -63,6 +63,7 @@ class _Page:
     def __init__(self, markup: Markup, columns: Columns) -> None:
         self.markup, self.columns = markup, columns
         self.level = self.n_elements = 0
+        self.level_behind = 0  # of what comes behind the end of the document, which is left out
         self.has_text = False  # since the last tag
 
     def _add(self, word: str) -> None:
@@ -70,6 +71,9 @@ class _Page:
         self.columns.label.append(self.columns.words[word])
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
+        if self.level == 0 and self.n_elements:
+            self.level_behind += 1
+            return
         self._end_text()
         self._add(tag)
         self.n_elements += 1
@@ -86,6 +90,9 @@ class _Page:
         self.has_text = self.has_text or bool(text.strip(" \t\n\v\f\r"))
 
     def end(self, tag: str) -> None:
+        if self.level_behind:
+            self.level_behind -= 1
+            return
         self._end_text()
         self.level -= 1
 

@@ -50,7 +50,7 @@ class Sink:
     """Takes trees from a reader part by part, so that never much more than `max_nodes` nodes are in memory.
 
     `take(forest, position)` gets each part, and where the next one begins; reading starts at `start`, and then
-    `has_classes` says whether the trees before it had known classes.
+    `class_kind` is the kind of the known classes before it, as numpy calls it, or empty if there are none.
     """
 
     def __init__(
@@ -58,9 +58,9 @@ class Sink:
         take: Callable[[Forest, Position], None],
         max_nodes: int,
         start: Position = Position(),  # noqa: B008
-        has_classes: bool | None = None,
+        class_kind: str | None = None,
     ):
-        self.take, self.max_nodes, self.start, self.has_classes = take, max_nodes, start, has_classes
+        self.take, self.max_nodes, self.start, self.class_kind = take, max_nodes, start, class_kind
         self.file, self.taken_at = start.file, start
         self.n_trees = 0
 
@@ -339,7 +339,7 @@ def _read(
         raise ReadError(f"max_bytes={policy.max_bytes}; wanted 1 or more")
     files = find_files(source, suffixes)
     sink, skipped = _sink.get(), _Skipped()
-    columns = Columns(None if sink is None else sink.has_classes)
+    columns = Columns() if sink is None else Columns(True, sink.class_kind)
     with Progress("reading", len(files), policy.progress) as bar:
         for number, path in enumerate(files):
             if sink is not None:

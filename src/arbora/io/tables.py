@@ -4,7 +4,9 @@ import csv
 import io
 import math
 import os
+from collections import Counter
 from collections.abc import Sequence
+from operator import itemgetter
 from typing import NamedTuple
 
 import numpy as np
@@ -57,8 +59,8 @@ def read_table(
         raise ReadError(f"{where}: a header and no rows; wanted a row of numbers for each datum")
     width = len(rows[0][1])
     title = title or [str(c + 1) for c in range(width)]
-    twice = next((name for c, name in enumerate(title) if name in title[:c]), None) if len(set(title)) < width else None
-    if twice is not None:
+    twice, n_called = max(Counter(title).items(), key=itemgetter(1))
+    if n_called > 1:
         raise ReadError(f"{where}: two columns are called {twice!r}, wanted names that differ; rename one of them")
     for line, cells in body:
         if len(cells) != width:
