@@ -309,7 +309,7 @@ PIECES = [
     "<o:p>",
     "<!-- c -->",
 ]
-PIECES += ["<?pi?>", "<!DOCTYPE html>", "&amp;", "x", " ", "\n", "<!", "<", ">"]
+PIECES += ["<!-- c -->", "<?pi?>", "<!DOCTYPE html>", "&amp;", "x", " ", "\n", "<!", "<", ">"]
 
 
 def of_elements(element):
