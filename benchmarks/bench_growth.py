@@ -161,20 +161,27 @@ def stores(quick):
         print(f"store: {store.n_nodes} nodes, columns {columns >> 20} MB; peaks of arbora, --memory 64: {told}")
     for what, ((small, low), (large, high)) in found.items():
         growth = (high - low) / (large - small)
-        judge(f"{what}: growth of the peak / growth of the columns", growth, 1, at_least=False)
+        if quick:  # what is kept between passes has not reached its limit yet
+            print(f"  {what}: growth of the peak / growth of the columns: {growth:.2f}")
+        else:
+            judge(f"{what}: growth of the peak / growth of the columns", growth, 1, at_least=False)
+
+
+PEAK = """
+import atexit, sys
+from arbora.cli import main
+@atexit.register
+def tell():
+    print(next(line.split()[1] for line in open("/proc/self/status") if line.startswith("VmHWM")), file=sys.stderr)
+main()
+"""
 
 
 def peak_of(*arguments):
-    """Peak resident bytes of a command of arbora."""
-    with subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "arbora", *map(str, arguments)],
-        stdout=subprocess.DEVNULL,
-        stderr=subprocess.DEVNULL,
-    ) as process:
-        _, status, usage = os.wait4(process.pid, 0)
-        process.returncode = os.waitstatus_to_exitcode(status)
-    assert process.returncode == 0, f"arbora {arguments[0]} failed"
-    return usage.ru_maxrss * 1024
+    """Peak resident bytes of a command of arbora; it tells them itself, since to the system our own are also its."""
+    command = [sys.executable, "-W", "ignore", "-c", PEAK, *map(str, arguments)]
+    done = subprocess.run(command, capture_output=True, text=True, check=True)
+    return int(done.stderr.splitlines()[-1]) * 1024
 
 
 def cold(quick):

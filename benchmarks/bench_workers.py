@@ -101,9 +101,10 @@ def compare(path, n_iterations, repeat, wanted):
         every = ", ".join(str(one["fit_seconds"]) for one in runs[n])
         busy = " + ".join(map(str, told["worker_cpu_seconds"]))
         # Once, at the end, a number a tree and component comes home; the rest is passes, one more than iterations.
-        sent = (sum(told["sent_bytes"]) - model.labels_.size * 8 * 8) / (n_iterations + 1) / 1024
+        sent, home = sum(told["sent_bytes"]) / 1024, model.labels_.size * 8 * 8 / 1024
         print(f"{n} worker{'s' * (n > 1)}: {told['fit_seconds']} s, the best of {every}")
-        print(f"  CPU {busy} s on workers, {told['client_cpu_seconds']} s here; {sent:.0f} kB sent by workers a pass")
+        print(f"  CPU {busy} s on workers, {told['client_cpu_seconds']} s here")
+        print(f"  {sent:,.0f} kB sent by workers, {home:,.0f} of them a number a tree and component at the end")
         if n > 1:
             ratio = best[1]["fit_seconds"] / told["fit_seconds"]
             busiest = [max(one["worker_cpu_seconds"]) + one["client_cpu_seconds"] for one in (best[1], told)]
@@ -120,7 +121,7 @@ def compare(path, n_iterations, repeat, wanted):
 def main():
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--quick", action="store_true", help="20,000 trees, too few for a bound")
-    parser.add_argument("--trees", type=int, default=100_000)
+    parser.add_argument("--trees", type=int, default=300_000)
     parser.add_argument("--iterations", type=int, default=10)
     parser.add_argument("--repeat", type=int, default=3)
     parser.add_argument("--store", type=Path, help="one that large_store.py wrote, instead of a new one")

@@ -17,8 +17,10 @@ from .errors import MissingDependencyError, SettingError
 T = TypeVar("T")
 
 PATIENCE = 60  # seconds without any worker
-MANY_TASKS = 512  # of a pass, beyond which workers get fewer than four each
+MANY_TASKS = 512  # of a pass, beyond which workers get fewer than two each
+MOST_TURNS = 1.15  # of the busiest worker, for each that all would need if they were equally busy
 ADDED_AT_ONCE = 4  # sums that one task adds up: a power of two, so that it is a part of the whole sum
+FEW_SUMS = 16  # which one task adds up, to save the way to the scheduler and back
 
 _active: ContextVar["Cluster | None"] = ContextVar("arbora_cluster", default=None)
 
@@ -118,13 +120,16 @@ class Cluster:
         return sorted(self.client.nthreads())
 
     def run_length(self, n_items: int) -> int:
-        """Items that make one task: a power of two, with some tasks a worker, so that none waits for long.
+        """Items that make one task: a power of two, as large as leaves no worker without work for long.
 
         Of many workers each gets fewer tasks, since a task costs the scheduler about a millisecond.
         """
         n_workers = max(1, len(self.workers()))
-        n_tasks = max(n_workers, min(4 * n_workers, MANY_TASKS))
-        return 1 << (max(1, n_items // n_tasks).bit_length() - 1)
+        n_tasks = max(n_workers, min(2 * n_workers, MANY_TASKS))
+        length = 1 << (max(1, n_items // n_tasks).bit_length() - 1)
+        while length > 1 and _turns(n_items, length, n_workers) > MOST_TURNS and n_items < MANY_TASKS * length:
+            length //= 2
+        return length
 
     def submit(self, function: Callable[..., T], runs: Sequence[Any], *kept: Any) -> list[Any]:
         """Futures of ``function(run, *kept)``; a run goes to the same worker each time, as long as that lives."""
@@ -157,7 +162,8 @@ class Cluster:
         """The sum over all runs, added up on the workers in the order of `reduce_pairwise`."""
         sums = self.submit(function, runs, *kept)
         while len(sums) > 1:
-            some = [sums[lo : lo + ADDED_AT_ONCE] for lo in range(0, len(sums), ADDED_AT_ONCE)]
+            n_at_once = len(sums) if len(sums) <= FEW_SUMS else ADDED_AT_ONCE
+            some = [sums[lo : lo + n_at_once] for lo in range(0, len(sums), n_at_once)]
             sums = self.client.map(partial(reduce_pairwise, add=add), some, pure=False, retries=2)
             del some  # or the cluster would keep what is added up
         return self.result(sums[0])
@@ -166,6 +172,11 @@ class Cluster:
         """What a task gave."""
         with in_our_words():
             return self.client.gather(future)
+
+
+def _turns(n_items: int, length: int, n_workers: int) -> float:
+    n_tasks = -(-n_items // length)
+    return -(-n_tasks // n_workers) * n_workers / n_tasks
 
 
 def _itself(value: T) -> T:

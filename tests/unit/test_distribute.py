@@ -96,7 +96,15 @@ def bracketed(a: str, b: str) -> str:
 
 def test_runs_are_powers_of_two_and_few_for_many_workers(monkeypatch: pytest.MonkeyPatch) -> None:
     cluster = Cluster(None)
-    for n_workers, n_items, length in [(1, 3, 1), (2, 24, 2), (2, 100, 8), (800, 24_000, 16), (100, 24_000, 32)]:
+    for n_workers, n_items, length in [
+        (1, 3, 1),
+        (1, 24, 8),
+        (2, 24, 4),
+        (2, 100, 16),
+        (8, 100, 2),
+        (800, 24_000, 16),
+        (100, 24_000, 64),
+    ]:
         monkeypatch.setattr(cluster, "workers", lambda n_workers=n_workers: ["worker"] * n_workers)
         assert cluster.run_length(n_items) == length
         assert n_items / length >= min(n_items, n_workers)
