@@ -104,7 +104,7 @@ def compare(path, n_iterations, repeat, wanted):
         sent, home = sum(told["sent_bytes"]) / 1024, model.labels_.size * 8 * 8 / 1024
         print(f"{n} worker{'s' * (n > 1)}: {told['fit_seconds']} s, the best of {every}")
         print(f"  CPU {busy} s on workers, {told['client_cpu_seconds']} s here")
-        print(f"  {sent:,.0f} kB sent by workers, {home:,.0f} of them a number a tree and component at the end")
+        print(f"  {sent:,.0f} kB sent by workers, of which {home:,.0f}, if not compressed, at the end")
         if n > 1:
             ratio = best[1]["fit_seconds"] / told["fit_seconds"]
             busiest = [max(one["worker_cpu_seconds"]) + one["client_cpu_seconds"] for one in (best[1], told)]
