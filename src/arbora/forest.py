@@ -643,8 +643,8 @@ def _per_tree(values: Any, n_trees: int, what: str, as_text: bool = False) -> An
     if array.ndim != 1 or len(array) != n_trees:
         raise ForestError(f"{what} must have one entry a tree, {n_trees}; found shape {array.shape}")
     if not as_text and array.dtype.kind not in "iubUf":
-        array = np.asarray([str(v) for v in array.tolist()])
-    if array.dtype.kind == "U" and array.dtype.itemsize > 4 * MAX_CLASS:
+        array = text_classes([str(v) for v in array.tolist()])
+    elif array.dtype.kind == "U" and array.dtype.itemsize > 4 * MAX_CLASS:
         _check_classes(array.tolist())
     return frozen(array, array.dtype)
 

@@ -179,6 +179,9 @@ def test_classes_of_a_store_are_of_one_kind_however_it_is_cut(corpus: Path) -> N
         assert "line 3: class 2.5 is a number with a fraction, those before are a whole number" in fails(*convert)
         run(*convert, "--skip-bad")
         assert ForestStore(corpus / f"{nodes}.store").target.tolist() == [1, 2, 3]
+    (corpus / "all.csv").write_text("name,class\nm.jsonl,one\n")
+    run("convert", corpus / "m.jsonl", corpus / "all.store", "--shard-nodes", 2, "--classes", corpus / "all.csv")
+    assert ForestStore(corpus / "all.store").target.tolist() == ["one"] * 6  # other classes take the place of these
 
 
 def test_checkpoint_in_no_folder_is_told_before_the_fit(corpus: Path) -> None:

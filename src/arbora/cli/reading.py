@@ -153,7 +153,7 @@ def write_store(
         start = Position() if writer.position is None else Position(*writer.position)
         try:
             with _advised(inputs, skip_bad):
-                stream(inputs.files, inputs.format, Sink(take, shard_nodes, start, before), **given)
+                stream(inputs.files, inputs.format, Sink(take, shard_nodes, start, before, known is None), **given)
         except KeyboardInterrupt:
             kept = f"{counted(len(writer.written), 'file')} of the store {'is' if len(writer.written) == 1 else 'are'}"
             raise fail(f"interrupted; {kept} written, and the same command goes on", INTERRUPTED) from None

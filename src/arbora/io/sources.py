@@ -50,7 +50,8 @@ class Sink:
     """Takes trees from a reader part by part, so that never much more than `max_nodes` nodes are in memory.
 
     `take(forest, position)` gets each part, and where the next one begins; reading starts at `start`, and then
-    `class_kind` is the kind of the known classes before it, as numpy calls it, or empty if there are none.
+    `class_kind` is the kind of the known classes before it, as numpy calls it, or empty if there are none.  With
+    `own_classes` those of the reader are kept, and must be of one kind.
     """
 
     def __init__(
@@ -59,8 +60,10 @@ class Sink:
         max_nodes: int,
         start: Position = Position(),  # noqa: B008
         class_kind: str | None = None,
+        own_classes: bool = True,
     ):
         self.take, self.max_nodes, self.start, self.class_kind = take, max_nodes, start, class_kind
+        self.own_classes = own_classes
         self.file, self.taken_at = start.file, start
         self.n_trees = 0
 
@@ -339,7 +342,7 @@ def _read(
         raise ReadError(f"max_bytes={policy.max_bytes}; wanted 1 or more")
     files = find_files(source, suffixes)
     sink, skipped = _sink.get(), _Skipped()
-    columns = Columns() if sink is None else Columns(True, sink.class_kind)
+    columns = Columns() if sink is None else Columns(sink.own_classes, sink.class_kind)
     with Progress("reading", len(files), policy.progress) as bar:
         for number, path in enumerate(files):
             if sink is not None:
