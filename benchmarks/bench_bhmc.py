@@ -19,9 +19,9 @@ from measure import finish, judge
 
 from arbora import datasets
 from arbora.errors import DataNotFoundError
-from arbora.kernels.bhmc import EXACT, OWN, Setting
-from arbora.models.bhmc import principal_axes
-from arbora.models.bhmc_sampler import HierarchySampler
+from arbora.models.bhmc.estimators import principal_axes
+from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, Setting
+from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference.bhmc import Twin
 
 

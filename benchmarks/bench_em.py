@@ -16,9 +16,9 @@ from measure import cpu_seconds, finish, judge
 
 from arbora.datasets import load_inex2005
 from arbora.errors import DataNotFoundError
-from arbora.models import tree_model as tm
-from arbora.models.batch import Batch, MixtureParams
-from arbora.sharing import share
+from arbora.forest.sharing import share
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.passes import Batch, MixtureParams
 
 
 def one_iteration(batch, params, priors):

@@ -14,7 +14,7 @@ import numpy as np
 
 from arbora import HiddenTreeMixture
 from arbora.datasets import load_inex2005
-from arbora.models.encoding import ENCODINGS
+from arbora.models.hidden_tree.encoding import ENCODINGS
 
 N_ITER = 5
 

@@ -24,9 +24,9 @@ from measure import finish, judge, second_core
 
 from arbora import ForestStore
 from arbora.datasets import make_random_trees
-from arbora.models import tree_model as tm
-from arbora.models.batch import Batch, MixtureParams
-from arbora.sharing import share
+from arbora.forest.sharing import share
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.passes import Batch, MixtureParams
 
 
 def curve(what, sizes, times, bound):

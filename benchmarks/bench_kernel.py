@@ -17,8 +17,8 @@ import numpy as np
 from measure import cpu_seconds, finish, judge
 
 from arbora.datasets import make_random_trees
-from arbora.models import tree_model as tm
-from arbora.sharing import share
+from arbora.forest.sharing import share
+from arbora.models.hidden_tree import tree_model as tm
 
 N_NODES = 2_000_000
 REPEAT = 7

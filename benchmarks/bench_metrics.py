@@ -13,8 +13,9 @@ import numpy as np
 from scipy.spatial.distance import pdist, squareform
 from sklearn.metrics import silhouette_score as sklearn_silhouette_score
 
-from arbora import Forest, metrics
+from arbora import Forest
 from arbora.datasets import load_inex2005
+from arbora.evaluate import metrics
 
 QUICK_TREES = 1000
 

@@ -28,7 +28,7 @@ from sklearn.metrics import adjusted_rand_score
 from sklearn.mixture import BayesianGaussianMixture
 
 from arbora import NHCM, DPGaussianMixture
-from arbora.models import gaussian_sampler as gs
+from arbora.models.gaussian import sampler as gs
 from tests.reference import nested_gaussian as reference
 
 

@@ -21,10 +21,10 @@ import numpy as np
 from measure import finish, judge, second_core
 
 from arbora import ForestStore
-from arbora.distribute import Cluster
-from arbora.models import tree_model as tm
-from arbora.models.batch import Job, MixtureParams, ShardTrees, expected_sums
-from arbora.sharing import share
+from arbora.forest.sharing import share
+from arbora.inference.distribute import Cluster
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.passes import Job, MixtureParams, ShardTrees, expected_sums
 
 PARAMETERS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
 WANTED = {2: 1.6, 4: 2.5}  # times as fast as one worker

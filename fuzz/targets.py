@@ -17,14 +17,14 @@ import numpy as np
 from sklearn.neural_network import MLPClassifier
 
 import arbora as ab
-from arbora.chain_store import load_trace
 from arbora.errors import ArboraError
+from arbora.files.container import read_container, write_container
+from arbora.inference.traces import load_trace
 from arbora.io.choose import FORMATS
-from arbora.io.container import read_container, write_container
 from arbora.io.sources import MANIFEST
 from arbora.io.tables import read_table
-from arbora.models.fit_checkpoint import FitCheckpoint
-from arbora.models.tree_model import Spec, param_shapes
+from arbora.models.hidden_tree.fit_checkpoint import FitCheckpoint
+from arbora.models.hidden_tree.tree_model import Spec, param_shapes
 
 CORPUS = Path(__file__).parent / "corpus"
 LIMITS = {"xml": {"max_bytes": 10**6}, "html": {"max_bytes": 10**6}}

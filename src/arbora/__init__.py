@@ -104,10 +104,11 @@ __all__ = [
 ]
 
 if TYPE_CHECKING:
-    from .distribute import distributed
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
-    from .forest import MISSING, UNSEEN, Forest
-    from .hierarchy import Hierarchy
+    from .evaluate.hierarchy import Hierarchy
+    from .forest.forest import MISSING, UNSEEN, Forest
+    from .forest.store import ForestStore
+    from .inference.distribute import distributed
     from .io import (
         from_networkx,
         load_forest,
@@ -139,10 +140,9 @@ if TYPE_CHECKING:
         TreeUnionMixture,
         load,
     )
-    from .models.edit_clustering import TreeEditClustering
-    from .models.edit_distance import edit_distance, edit_distances, edit_mapping
-    from .models.union_embedding import UnionEmbedding
-    from .store import ForestStore
+    from .models.edit.clustering import TreeEditClustering
+    from .models.edit.distance import edit_distance, edit_distances, edit_mapping
+    from .models.unions.embedding import UnionEmbedding
 
 
 def __getattr__(name: str) -> Any:

@@ -14,7 +14,7 @@ from arbora.cli import app, options
 from arbora.cli.scores import class_facts
 from arbora.datasets import make_documents
 from arbora.io import read, write_jsonl
-from arbora.models.encoding import ENCODINGS
+from arbora.models.hidden_tree.encoding import ENCODINGS
 from tests.cli.test_commands import fails, run
 from tests.pages import page_data
 

@@ -460,7 +460,7 @@ def test_same_command_same_files(corpus: Path, tmp_path: Path, monkeypatch: pyte
 def test_interrupt_keeps_the_last_iteration(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     import signal
 
-    from arbora.models import fitting
+    from arbora.models.hidden_tree import fitting
 
     plain, calls = fitting.m_step, []
 
@@ -484,7 +484,7 @@ def test_interrupt_keeps_the_last_iteration(corpus: Path, tmp_path: Path, monkey
 def test_interrupt_before_the_first_iteration_writes_nothing(
     corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from arbora.models import fitting
+    from arbora.models.hidden_tree import fitting
 
     def m_step(*_: object) -> None:
         raise KeyboardInterrupt
@@ -721,7 +721,7 @@ def test_report_of_a_saved_model(corpus: Path, model: Path, tmp_path: Path) -> N
     ],
 )
 def test_lifts_are_rounded(lift: float, elsewhere: int, wanted: str) -> None:
-    from arbora.summary import Trait, told
+    from arbora.evaluate.summary import Trait, told
 
     assert told(Trait("a", 9, elsewhere, lift)) == wanted
 

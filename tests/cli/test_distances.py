@@ -10,8 +10,8 @@ from typer.testing import CliRunner
 
 import arbora as ab
 from arbora.cli import app, files
-from arbora.models import edit_distance as module
-from arbora.models import matrix_filling
+from arbora.models.edit import distance as module
+from arbora.models.edit import matrix_filling
 
 TREES = [("a", ["b", "c"]), ("a", ["c", "b"]), ("x", ["b", ("c", ["d"])]), "a"]
 

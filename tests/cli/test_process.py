@@ -83,7 +83,7 @@ def test_ctrl_c_ends_the_fit_and_keeps_it(tmp_path: Path) -> None:
 
 
 def test_ctrl_c_waits_until_numba_is_through() -> None:
-    from arbora.cli.tell import Interrupts
+    from arbora.cli.terminal import Interrupts
 
     loading: dict[str, object] = {"__name__": "numba.core.codegen", "signal": signal, "time": time}
     exec("def load():\n    signal.raise_signal(signal.SIGINT)\n    time.sleep(0.2)\n    return 'loaded'", loading)  # noqa: S102

@@ -5,12 +5,12 @@ import json
 import pytest
 from typer.testing import CliRunner
 
-from arbora import reproduce
+import papers as reproduce
 from arbora.cli import app
 from arbora.errors import DataNotFoundError
-from arbora.reproduce import judges
-from arbora.reproduce.runs import run_all
-from arbora.reproduce.table import Picture, Table, as_csv
+from papers import judges
+from papers.runs import run_all
+from papers.table import Picture, Table, as_csv
 
 PNG = b"\x89PNG stands for a picture"
 

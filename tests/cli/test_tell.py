@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from arbora.cli import tell
+from arbora.cli import terminal as tell
 from arbora.progress import in_words
 
 

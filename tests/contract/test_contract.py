@@ -214,7 +214,7 @@ def test_one_compiled_signature_per_kernel():
 import numba, importlib, pkgutil, warnings
 import numpy as np, arbora as ab, arbora.kernels
 from arbora.datasets import make_asymmetric_trees
-from arbora.metrics import silhouette_score, cluster_similarity, ruzicka_distance
+from arbora.evaluate.metrics import silhouette_score, cluster_similarity, ruzicka_distance
 warnings.simplefilter("ignore")
 forest = make_asymmetric_trees(10, random_state=0)
 for forest in (forest, forest[3:9], forest.take([0, 0, 2]), ab.Forest.from_nested(list(forest[:4])),

@@ -161,8 +161,8 @@ import warnings
 import arbora as ab
 from arbora.datasets import make_asymmetric_trees
 from arbora.kernels import tree_cliques, tree_edit, tree_repair
-from arbora.models.matching import choose_matcher
-from arbora.kernels.tree_shape import make_shape
+from arbora.models.unions.matching import choose_matcher
+from arbora.forest.kernels.tree_shape import make_shape
 import numpy as np
 warnings.simplefilter("ignore")
 trees = make_asymmetric_trees(2, random_state=0)

@@ -12,7 +12,7 @@ from arbora import Forest, ForestStore
 from arbora.cli import reading
 from arbora.datasets import make_documents
 from arbora.io import write_jsonl
-from arbora.models import fit_checkpoint
+from arbora.models.hidden_tree import fit_checkpoint
 from tests.faults.killing import run_child, seconds
 
 pytestmark = [
@@ -119,8 +119,8 @@ def test_fit_and_save(n_kills: int, old: Forest, new: Forest, tmp_path: Path, mo
 
 @pytest.mark.parametrize("n_kills", KILLS)
 def test_chains(n_kills: int, new: Forest, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    from arbora import chain
-    from arbora.chain_store import load_trace
+    from arbora.inference import chains as chain
+    from arbora.inference.traces import load_trace
 
     monkeypatch.chdir(tmp_path)
     monkeypatch.setitem(chain.run_chains.__kwdefaults__, "checkpoint_every", 0.0)

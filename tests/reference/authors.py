@@ -1,6 +1,6 @@
 """Slow, obvious twin of the emulated procedure of paper 000's authors: one node at a time, slot reading.
 
-Arrays of one component are those of `arbora.reproduce.authors.Theta`; a tree is a list of nodes (parent, slot, label),
+Arrays of one component are those of `papers.authors.Theta`; a tree is a list of nodes (parent, slot, label),
 children first.
 """
 

@@ -6,8 +6,8 @@ that factor as a weight, and data are redrawn by rejection.
 
 import numpy as np
 
-from arbora.kernels import bhmc_weights
-from arbora.models.bhmc_sampler import draw_paths
+from arbora.models.bhmc.kernels import bhmc_weights
+from arbora.models.bhmc.sampler import draw_paths
 
 
 def functionals(path, component, X, variance, root_children):

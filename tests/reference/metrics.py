@@ -1,4 +1,4 @@
-"""Slow, obvious twins of arbora.metrics: dense arrays and plain loops, written from the formulas."""
+"""Slow, obvious twins of arbora.evaluate.metrics: dense arrays and plain loops, written from the formulas."""
 
 import numpy as np
 

@@ -1,4 +1,4 @@
-"""Slow, obvious twins of arbora.diagnostics: loops over all pairs of data, all cells, all set partitions."""
+"""Slow, obvious twins of arbora.inference.diagnostics: loops over all pairs of data, all cells, all set partitions."""
 
 from itertools import combinations
 from math import log

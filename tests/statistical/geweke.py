@@ -7,11 +7,11 @@ partition and parameters.  Skeletons are fixed, so draws from the prior weigh wh
 import numpy as np
 
 from arbora import Forest
-from arbora.models import tree_model as tm
-from arbora.models.batch import Batch
-from arbora.models.dp_samplers import Setting, State
-from arbora.models.exact_gibbs import ExactGibbs
-from arbora.sharing import share
+from arbora.forest.sharing import share
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.dp_samplers import Setting, State
+from arbora.models.hidden_tree.exact_gibbs import ExactGibbs
+from arbora.models.hidden_tree.passes import Batch
 from tests.reference.hidden_tree import children_of, nodes_of
 
 SKELETON = Forest.from_nested([("0", ["0", "0"]), ("0", [("0", ["0"])]), {"label": "0", "children": [("0", ["0"])]}])

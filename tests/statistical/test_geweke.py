@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from arbora.models import tree_model as tm
-from arbora.models.exact_gibbs import ExactGibbs
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.exact_gibbs import ExactGibbs
 from tests.statistical.geweke import Game
 
 pytestmark = pytest.mark.compiled
@@ -62,9 +62,9 @@ def test_the_weight_of_shapes_is_the_sum_over_labellings():
     from itertools import product
 
     from arbora import Forest
-    from arbora.models.batch import Batch
-    from arbora.models.dp_samplers import State
-    from arbora.sharing import share
+    from arbora.forest.sharing import share
+    from arbora.models.hidden_tree.dp_samplers import State
+    from arbora.models.hidden_tree.passes import Batch
     from tests.statistical.geweke import N_SLOTS, SKELETON
 
     for absent, structure in [("bottom", None), ("literal", "branching"), ("slot", None), ("renormalised", None)]:

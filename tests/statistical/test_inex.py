@@ -7,8 +7,8 @@ from sklearn.metrics import normalized_mutual_info_score
 import arbora as ab
 from arbora.datasets import load_inex2005
 from arbora.errors import DataNotFoundError
-from arbora.metrics import silhouette_score
-from arbora.models import tree_model as tm
+from arbora.evaluate.metrics import silhouette_score
+from arbora.models.hidden_tree import tree_model as tm
 
 
 @pytest.fixture(scope="module")

@@ -10,7 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import arbora as ab
 from arbora.errors import ChainsDisagreeWarning, SettingError
-from arbora.models.bhmc_estimates import consensus, crowded, least_expected_vi, ward_start
+from arbora.models.bhmc.estimates import consensus, crowded, least_expected_vi, ward_start
 
 pytestmark = pytest.mark.filterwarnings("ignore::arbora.errors.ChainsDisagreeWarning")
 
@@ -229,7 +229,7 @@ def test_consensus_looks_at_rows_where_draws_say_nothing():
 
 
 def test_too_many_rows_for_a_consensus_get_the_draw_in_the_middle(blobs, monkeypatch):
-    monkeypatch.setattr("arbora.models.bhmc.MOST_JOINED", 10)
+    monkeypatch.setattr("arbora.models.bhmc.estimators.MOST_JOINED", 10)
     settings = {"n_iter": 20, "n_chains": 2, "random_state": 0}
     found = ab.RBHMC(**settings).fit(blobs[0])
     middle = ab.RBHMC(estimate="least_squares", **settings).fit(blobs[0])

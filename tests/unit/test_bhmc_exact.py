@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from arbora.kernels import bhmc_weights
-from arbora.kernels.bhmc import EXACT, OWN, PAPER, Setting
-from arbora.models.bhmc_sampler import HierarchySampler
+from arbora.models.bhmc.kernels import bhmc_weights
+from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, Setting
+from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference import bhmc as reference
 from tests.reference import geweke_bhmc as geweke
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from arbora.kernels import bhmc, bhmc_weights, directions
-from arbora.kernels.bhmc import EXACT, OWN, PAPER, Setting
-from arbora.models.bhmc_sampler import HierarchySampler
+from arbora.models.bhmc.kernels import bhmc, bhmc_weights, directions
+from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, Setting
+from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference.bhmc import Twin
 
 

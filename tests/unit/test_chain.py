@@ -16,10 +16,10 @@ from typing import Any, NamedTuple
 import numpy as np
 import pytest
 
-from arbora import chain
-from arbora.chain import load_trace, run_chains
 from arbora.errors import ChainError, MissingDependencyError, ModelFileError
-from arbora.io.container import read_container, write_container
+from arbora.files.container import read_container, write_container
+from arbora.inference import chains as chain
+from arbora.inference.chains import load_trace, run_chains
 
 ROOT = Path(__file__).parents[2]
 posix = pytest.mark.skipif(os.name != "posix", reason="it sends signals to processes")
@@ -349,7 +349,7 @@ def test_a_run_in_a_thread_leaves_signals_alone():
 
 SCRIPT = """
 import sys
-from arbora.chain import run_chains
+from arbora.inference.chains import run_chains
 from tests.unit.test_chain import Toy
 
 if __name__ == "__main__":

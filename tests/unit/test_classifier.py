@@ -19,8 +19,8 @@ from sklearn.pipeline import make_pipeline
 import arbora as ab
 from arbora.datasets import make_documents
 from arbora.errors import ArboraError, ForestError, ModelFileError, NoveltyUnknownWarning, SettingError
-from arbora.io.container import read_container, write_container
-from arbora.models import readout as ro
+from arbora.files.container import read_container, write_container
+from arbora.models.classifiers import readout as ro
 from tests import examples
 
 

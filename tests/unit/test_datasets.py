@@ -12,7 +12,7 @@ import pytest
 from arbora import Forest, datasets
 from arbora.datasets import documents, published
 from arbora.errors import ArboraError, DataNotFoundError
-from arbora.metrics import silhouette_score
+from arbora.evaluate.metrics import silhouette_score
 
 GENERATORS = {
     "asymmetric": lambda seed: datasets.make_asymmetric_trees(5, random_state=seed),

@@ -8,9 +8,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from arbora import diagnostics
 from arbora.errors import MissingDependencyError
-from arbora.kernels import partitions as kernels
+from arbora.inference import diagnostics
+from arbora.inference.kernels import partitions as kernels
 from tests.reference import partitions as twin
 
 LOSSES = ["vi", "binder"]

@@ -16,8 +16,8 @@ import pytest
 import arbora as ab
 from arbora import Forest, ForestStore, distributed
 from arbora.datasets import make_documents
-from arbora.distribute import Cluster, reduce_pairwise
 from arbora.errors import SettingError
+from arbora.inference.distribute import Cluster, reduce_pairwise
 
 dask = pytest.importorskip("distributed")
 pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore::DeprecationWarning")]
@@ -170,7 +170,7 @@ def test_killed_worker_changes_nothing(forest: Forest, store: ForestStore) -> No
 
 def _slow_down() -> None:
     """On a worker: make every shard take a while, so that a kill finds work under way."""
-    from arbora import store as module
+    from arbora.forest import store as module
 
     read = module.ForestStore.part
 
@@ -201,10 +201,10 @@ def test_workers_that_cannot_do_it_are_told(client: Any) -> None:
 def test_workers_that_come_back_are_waited_for(store: ForestStore, monkeypatch: pytest.MonkeyPatch) -> None:
     options = {"threads_per_worker": 1, "processes": True, "dashboard_address": ":0", "memory_limit": 0}
     with dask.LocalCluster(n_workers=0, **options) as cluster, dask.Client(cluster) as client:
-        monkeypatch.setattr("arbora.distribute.PATIENCE", 0.5)
+        monkeypatch.setattr("arbora.inference.distribute.PATIENCE", 0.5)
         with distributed(client), pytest.raises(SettingError, match=r"no workers for 0\.5 seconds"):
             model().fit(store)
-        monkeypatch.setattr("arbora.distribute.PATIENCE", 60)
+        monkeypatch.setattr("arbora.inference.distribute.PATIENCE", 60)
         threading.Timer(1.0, cluster.scale, (1,)).start()
         with distributed(client):
             assert model().fit(store).history_ == model().fit(ForestStore(store.path)).history_

@@ -23,7 +23,7 @@ def test_examples_run_in_order(tmp_path: Path) -> None:
 
 
 def test_the_page_names_every_encoding() -> None:
-    from arbora.models.encoding import ENCODINGS
+    from arbora.models.hidden_tree.encoding import ENCODINGS
 
     text = PAGE.read_text(encoding="utf-8")
     assert re.findall(r'^\| `"(\w+)"`', text, re.MULTILINE) == list(ENCODINGS)

@@ -4,7 +4,8 @@ import re
 from pathlib import Path
 
 from arbora import plot
-from arbora.report import clusters, columns, drawn, parameters, posterior, rows
+from arbora.report import clusters, columns, parameters, posterior, rows
+from arbora.report import tree_drawings as drawn
 
 PAGE = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
 

@@ -255,7 +255,7 @@ def test_a_search_cut_short_is_said_and_gives_upper_bounds():
 
 @pytest.mark.parametrize(("ordered", "n_jobs"), [(True, 1), (False, 1), (False, 2)])
 def test_an_interrupted_matrix_goes_on_where_it_stopped(ordered, n_jobs, tmp_path, monkeypatch):
-    from arbora.models import edit_distance as module
+    from arbora.models.edit import distance as module
 
     forest = ab.datasets.make_random_trees(12, 3, 3, 7, random_state=0)
     whole = edit_distances(forest, ordered=ordered)
@@ -292,7 +292,7 @@ def test_an_interrupted_matrix_goes_on_where_it_stopped(ordered, n_jobs, tmp_pat
 
 
 def test_a_matrix_is_saved_now_and_then(tmp_path, monkeypatch):
-    from arbora.models import matrix_filling
+    from arbora.models.edit import matrix_filling
 
     saved, real = [], matrix_filling.write_container
 

@@ -6,7 +6,7 @@ from scipy import sparse
 
 import arbora as ab
 from arbora.errors import SettingError
-from arbora.models.encoding import ENCODINGS, NEGLIGIBLE
+from arbora.models.hidden_tree.encoding import ENCODINGS, NEGLIGIBLE
 from tests import examples
 from tests.reference import encoding as slow
 from tests.reference import hidden_tree as twin

@@ -11,7 +11,7 @@ from sklearn.base import clone
 from arbora import HiddenTree, HiddenTreeMixture, ModelFileError
 from arbora.datasets import make_documents
 from arbora.errors import SettingError
-from arbora.models import fit_checkpoint, fitting
+from arbora.models.hidden_tree import fit_checkpoint, fitting
 
 
 class _Killed(BaseException):

@@ -17,8 +17,8 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import resample, shuffle
 
 from arbora import MISSING, UNSEEN, Forest, ForestError
-from arbora.forest import ForestArrays, as_forest, frozen
-from arbora.kernels import layout
+from arbora.forest.forest import ForestArrays, as_forest, frozen
+from arbora.forest.kernels import layout
 from tests import examples
 
 COLUMNS = {"parent": np.int64, "slot": np.int32, "label": np.int32, "tree_start": np.int64}

@@ -16,7 +16,7 @@ import pytest
 
 import arbora as ab
 from arbora import ArboraError, ModelFileError
-from arbora.io.container import read_container, write_container
+from arbora.files.container import read_container, write_container
 from arbora.models import MODELS
 from fuzz.targets import MODELS as MADE
 from fuzz.targets import good_file, samples_for, use_model

@@ -3,9 +3,9 @@
 import numpy as np
 import pytest
 
-from arbora.kernels.split_merge import split_merge
-from arbora.models import gaussian_sampler as gs
-from arbora.models.nhcm_paper import PaperProcedure
+from arbora.models.gaussian import sampler as gs
+from arbora.models.gaussian.kernels.split_merge import split_merge
+from arbora.models.gaussian.nhcm_paper import PaperProcedure
 from tests.reference import nested_gaussian as reference
 from tests.unit.test_gaussian_kernels import setting_of
 

@@ -4,9 +4,9 @@ import numpy as np
 import pytest
 from sklearn.metrics import adjusted_rand_score
 
-from arbora.kernels import blocks as bl
-from arbora.kernels import nested_gaussian as ng
-from arbora.models import gaussian_sampler as gs
+from arbora.models.gaussian import sampler as gs
+from arbora.models.gaussian.kernels import blocks as bl
+from arbora.models.gaussian.kernels import nested_gaussian as ng
 from tests.reference import nested_gaussian as reference
 
 KINDS = ("single", "flat", "nested")
@@ -145,7 +145,7 @@ def test_drawing_an_index_follows_the_weights():
 
 
 def test_each_kernel_has_one_signature():
-    from arbora.kernels import split_merge as sm
+    from arbora.models.gaussian.kernels import split_merge as sm
 
     rng = np.random.default_rng(0)
     for kind in KINDS:

@@ -7,8 +7,8 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 
 from arbora import Hierarchy
-from arbora.diagnostics import canonical
-from arbora.hierarchy import HierarchyError
+from arbora.evaluate.hierarchy import HierarchyError
+from arbora.inference.diagnostics import canonical
 from arbora.io import read_newick
 
 LEVELS = [[0, 0, 0, 1, 1, 2], [5, 5, 1, 2, 2, 3], [0, 1, 2, 3, 3, 4]]

@@ -7,8 +7,8 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import f1_score
 
-from arbora.hierarchy import Hierarchy, HierarchyError
-from arbora.hierarchy_metrics import (
+from arbora.evaluate.hierarchy import Hierarchy, HierarchyError
+from arbora.evaluate.hierarchy_metrics import (
     dasgupta_cost,
     f_measure,
     from_linkage,

@@ -15,8 +15,8 @@ import arbora as ab
 import arbora.datasets
 from arbora import Forest, ForestError, ForestStore, ModelFileError, ReadError
 from arbora.errors import SkippedFilesWarning
+from arbora.files.container import MAX_HEADER_BYTES, read_container, write_container
 from arbora.io.choose import FORMATS
-from arbora.io.container import MAX_HEADER_BYTES, read_container, write_container
 from arbora.io.sources import MANIFEST
 
 pytestmark = pytest.mark.compiled

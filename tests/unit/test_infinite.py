@@ -8,14 +8,14 @@ from sklearn.exceptions import NotFittedError
 import arbora as ab
 from arbora.datasets import make_asymmetric_trees
 from arbora.errors import ChainsDisagreeWarning
-from arbora.kernels import draw_states, split_bags
-from arbora.models import bags as bg
-from arbora.models import tree_model as tm
-from arbora.models.batch import Batch
-from arbora.models.dp_samplers import Seats, Setting, StochasticEM
-from arbora.models.exact_gibbs import ExactGibbs, draw_priors
-from arbora.models.infinite import NEW_GROUP
-from arbora.sharing import share
+from arbora.forest.sharing import share
+from arbora.models.hidden_tree import completed_counts as bg
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.dp_samplers import Seats, Setting, StochasticEM
+from arbora.models.hidden_tree.exact_gibbs import ExactGibbs, draw_priors
+from arbora.models.hidden_tree.infinite import NEW_GROUP
+from arbora.models.hidden_tree.kernels import draw_states, split_bags
+from arbora.models.hidden_tree.passes import Batch
 from tests import examples
 from tests.reference import hidden_tree as twin
 from tests.reference import infinite as reference

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from arbora import MISSING, UNSEEN, Forest, ReadError
 from arbora.io import read_json, read_jsonl, write_jsonl
-from arbora.io.columns import Fault
+from arbora.io.builder import Fault
 from arbora.io.json_deep import parse_deep
 from tests import examples
 

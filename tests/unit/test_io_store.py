@@ -11,8 +11,8 @@ from hypothesis import strategies as st
 
 from arbora import Forest
 from arbora.errors import MissingDependencyError, ModelFileError
+from arbora.files.container import read_container, write_container
 from arbora.io import load_forest, save_forest
-from arbora.io.container import read_container, write_container
 from tests import examples
 
 SUFFIXES = [".forest", ".parquet"]

@@ -10,7 +10,8 @@ import pytest
 from numpy.typing import NDArray
 
 from arbora.datasets import make_documents
-from arbora.reproduce import codec, kept, runs
+from papers import codec, runs
+from papers import results_cache as kept
 
 calls: list[object] = []
 

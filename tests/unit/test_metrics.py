@@ -7,8 +7,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import silhouette_samples as sklearn_silhouette
 
-from arbora import Forest, datasets, metrics
+from arbora import Forest, datasets
 from arbora.errors import DataNotFoundError
+from arbora.evaluate import metrics
 from tests.reference import metrics as twin
 
 CONVENTIONS = ["sklearn", "paper"]

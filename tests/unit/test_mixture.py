@@ -6,7 +6,7 @@ import pytest
 import arbora as ab
 import arbora.datasets
 from arbora.errors import ArboraError, ForestError, NotConvergedWarning, UnexplainedTreesWarning
-from arbora.models import tree_model as tm
+from arbora.models.hidden_tree import tree_model as tm
 from tests import examples
 from tests.reference import hidden_tree as twin
 
@@ -459,7 +459,7 @@ def test_from_parameters_checks_what_it_is_given(model):
 
 
 def test_interrupted_fit_keeps_the_last_finished_iteration(forest, monkeypatch):
-    from arbora.models.batch import Batch
+    from arbora.models.hidden_tree.passes import Batch
 
     calls = []
     original = Batch.expected_counts

@@ -9,11 +9,11 @@ import scipy.sparse as sp
 
 import arbora as ab
 from arbora import plot
-from arbora.chain_store import Schedule, Seed, Trace
 from arbora.datasets import make_random_trees
 from arbora.errors import MissingDependencyError, SettingError
-from arbora.projection import principal_plane
-from arbora.summary import agree, tree_shapes
+from arbora.evaluate.projection import principal_plane
+from arbora.evaluate.summary import agree, tree_shapes
+from arbora.inference.traces import Schedule, Seed, Trace
 
 pytest.importorskip("matplotlib")
 

@@ -10,13 +10,13 @@ import pytest
 from sklearn.metrics import adjusted_rand_score
 
 import arbora as ab
-from arbora import diagnostics
 from arbora.datasets import make_documents
 from arbora.errors import ArboraError
+from arbora.evaluate.metrics import silhouette_samples
+from arbora.inference import diagnostics
 from arbora.io import read
-from arbora.metrics import silhouette_samples
 from arbora.report import Context, columns, gather, render, write_report
-from arbora.report.drawn import Words, drawn_tree
+from arbora.report.tree_drawings import Words, drawn_tree
 from tests.pages import page_data
 
 pytestmark = pytest.mark.compiled
@@ -63,7 +63,7 @@ def test_history_parameters_and_border(mixture: ab.HiddenTreeMixture) -> None:
 
 
 def test_the_map_keeps_order_along_both_axes(mixture: ab.HiddenTreeMixture) -> None:
-    from arbora.projection import principal_plane
+    from arbora.evaluate.projection import principal_plane
 
     page = gather(mixture, TREES)
     place, explained = principal_plane(mixture.transform(TREES))

@@ -7,9 +7,9 @@ import numpy as np
 import pytest
 
 import arbora as ab
-from arbora.reproduce import authors, authors_kernels, figures, inex, procedures, published, runs, synthetic, verdict
-from arbora.reproduce.judges import judge
-from arbora.reproduce.published import Row
+from papers import authors, authors_kernels, figures, inex, procedures, published, runs, synthetic, verdict
+from papers.judges import judge
+from papers.published import Row
 from tests.reference import authors as twin
 from tests.reference import hidden_tree as exact_twin
 

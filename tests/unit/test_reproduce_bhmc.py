@@ -7,10 +7,10 @@ import pytest
 
 from arbora.datasets.published import LabelledRows
 from arbora.errors import DataNotFoundError
-from arbora.hierarchy_metrics import level_f_measure, separation
-from arbora.reproduce import bhmc as experiment
-from arbora.reproduce import bhmc_pictures as pictures
-from arbora.reproduce.codec import decode, encode
+from arbora.evaluate.hierarchy_metrics import level_f_measure, separation
+from papers import bhmc as experiment
+from papers import bhmc_pictures as pictures
+from papers.codec import decode, encode
 
 pytestmark = pytest.mark.compiled
 

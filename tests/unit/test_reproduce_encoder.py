@@ -5,10 +5,10 @@ import pytest
 from scipy import sparse
 
 from arbora.datasets import make_documents
-from arbora.metrics import slot_label_counts
-from arbora.reproduce import encoder
-from arbora.reproduce.judges import judge
-from arbora.reproduce.runs import keeping
+from arbora.evaluate.metrics import slot_label_counts
+from papers import encoder
+from papers.judges import judge
+from papers.runs import keeping
 
 NAME = "INEX 2005"  # the settings of the paper are looked up by name
 

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 
 from arbora import Forest
-from arbora.sharing import share
+from arbora.forest.sharing import share
 from tests import examples
 
 

@@ -11,14 +11,14 @@ import pytest
 import arbora as ab
 from arbora import Forest, ForestStore, ModelFileError
 from arbora.datasets import make_documents
-from arbora.distribute import reduce_pairwise
 from arbora.errors import ForestError
+from arbora.evaluate.metrics import silhouette_score, slot_label_counts
+from arbora.files.container import read_container, write_container
+from arbora.forest.sharing import share
+from arbora.forest.store import StoreWriter, _cut
+from arbora.inference.distribute import reduce_pairwise
 from arbora.io.choose import FORMATS, format_of
-from arbora.io.container import read_container, write_container
 from arbora.io.sources import MANIFEST, find_files
-from arbora.metrics import silhouette_score, slot_label_counts
-from arbora.sharing import share
-from arbora.store import StoreWriter, _cut
 from tests import examples
 
 pytestmark = pytest.mark.compiled

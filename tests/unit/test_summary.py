@@ -8,7 +8,7 @@ import pytest
 
 from arbora import Forest
 from arbora.datasets import make_documents, make_random_trees
-from arbora.summary import MIN_LIFT, common_folder, counted, summarise, tree_shapes
+from arbora.evaluate.summary import MIN_LIFT, common_folder, counted, summarise, tree_shapes
 from tests.reference.metrics import representative_matrix, ruzicka
 
 

@@ -6,8 +6,8 @@ from pathlib import Path
 
 import pytest
 
-from arbora.io.container import written_whole
-from arbora.io.temporary import temporary_file
+from arbora.files.container import written_whole
+from arbora.files.temporary import temporary_file
 from tests.faults.killing import run_child
 
 

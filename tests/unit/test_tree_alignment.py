@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from arbora.kernels.tree_alignment import align
-from arbora.kernels.tree_shape import find_kinds, make_shape
+from arbora.forest.kernels.tree_shape import find_kinds, make_shape
+from arbora.models.unions.kernels.tree_alignment import align
 from tests.reference import tree_union as ref
 
 

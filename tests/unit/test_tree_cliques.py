@@ -3,8 +3,8 @@
 import numpy as np
 import pytest
 
-from arbora.kernels import tree_cliques, tree_repair
-from arbora.kernels.tree_shape import make_shape
+from arbora.forest.kernels.tree_shape import make_shape
+from arbora.models.edit.kernels import tree_cliques, tree_repair
 from tests.reference import tree_union as twin
 
 METHODS = {"edit": tree_cliques.edit, "greedy": tree_cliques.greedy, "relaxation": tree_cliques.relaxation}

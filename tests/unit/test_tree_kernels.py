@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from arbora import Forest
-from arbora.reproduce.tree_kernels import ODDFeatures, WLFeatures
+from papers.tree_kernels import ODDFeatures, WLFeatures
 from tests import examples
 
 

@@ -4,10 +4,10 @@ import numpy as np
 import pytest
 
 from arbora import Forest
-from arbora.models import nodes
-from arbora.models import tree_model as tm
-from arbora.models.batch import Batch, MixtureParams
-from arbora.sharing import share
+from arbora.forest.sharing import share
+from arbora.models.hidden_tree import node_posteriors as nodes
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.passes import Batch, MixtureParams
 from tests.reference import hidden_tree as twin
 
 READINGS = [(absent, structure) for absent in tm.ABSENT for structure in (None, "branching")]

@@ -6,8 +6,8 @@ import pytest
 import arbora as ab
 from arbora.datasets import make_prototype_trees, make_random_trees
 from arbora.errors import NotConvergedWarning, SettingError
-from arbora.kernels.tree_shape import find_kinds, make_shape
-from arbora.metrics import slot_label_counts
+from arbora.evaluate.metrics import slot_label_counts
+from arbora.forest.kernels.tree_shape import find_kinds, make_shape
 from tests.reference import tree_union as ref
 
 pytestmark = pytest.mark.compiled  # dozens of searches
@@ -144,7 +144,7 @@ def test_a_tree_that_costs_nothing_scores_zero():
 
 def test_a_score_is_the_length_that_the_tree_adds(fitted, forest):
     """Refitting the same classes with the tree added, correspondences free, can only be shorter."""
-    from arbora.models.union import collect_samples, merge, single, total_length
+    from arbora.models.unions.union import collect_samples, merge, single, total_length
 
     new = make_prototype_trees(2, 1, 9, 0.3, random_state=9)
     samples = collect_samples(new, labels=False)
@@ -322,7 +322,7 @@ def test_impossible_settings_are_refused(setting, value, forest):
 
 
 def test_an_interrupt_keeps_the_trees_that_joined(forest, monkeypatch):
-    from arbora.models import union_search
+    from arbora.models.unions import search as union_search
 
     calls, real = [], union_search.best_partner
 
@@ -343,7 +343,8 @@ def test_an_interrupt_keeps_the_trees_that_joined(forest, monkeypatch):
 
 @pytest.mark.parametrize("stage", ["merging", "moving"])
 def test_an_interrupt_keeps_the_mixture_found_so_far(stage, forest, monkeypatch):
-    from arbora.models import union_moves, union_search
+    from arbora.models.unions import moves as union_moves
+    from arbora.models.unions import search as union_search
 
     calls, last = [], 3 if stage == "merging" else 1
     owner, name = (union_search.Agglomeration, "_merge") if stage == "merging" else (union_moves.Refinement, "_join")

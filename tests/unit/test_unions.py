@@ -7,14 +7,14 @@ import pytest
 
 from arbora import Forest
 from arbora.datasets import make_prototype_trees, make_random_trees
-from arbora.kernels import union_order
-from arbora.kernels.tree_alignment import align
-from arbora.kernels.tree_shape import make_shape
-from arbora.models.node_codes import make_code
-from arbora.models.union import collect_samples, merge, remove, single, total_length
-from arbora.models.union_moves import Refinement
-from arbora.models.union_search import Agglomeration, start_store
-from arbora.models.union_store import UnionStore
+from arbora.forest.kernels.tree_shape import make_shape
+from arbora.models.unions.kernels import union_order
+from arbora.models.unions.kernels.tree_alignment import align
+from arbora.models.unions.moves import Refinement
+from arbora.models.unions.node_codes import make_code
+from arbora.models.unions.packed import UnionStore
+from arbora.models.unions.search import Agglomeration, start_store
+from arbora.models.unions.union import collect_samples, merge, remove, single, total_length
 from tests.reference import tree_union as ref
 
 SETTINGS = [(labels, code, noise) for labels in (False, True) for code in ("ml", "kt") for noise in (np.inf, 2.0)]

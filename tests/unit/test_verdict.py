@@ -6,9 +6,9 @@ from pathlib import Path
 
 import pytest
 
-from arbora.reproduce.judges import JUDGES, judge
-from arbora.reproduce.table import Picture, Table, read_tables
-from arbora.reproduce.verdict import compare, holds, tally, with_word
+from papers.judges import JUDGES, judge
+from papers.table import Picture, Table, read_tables
+from papers.verdict import compare, holds, tally, with_word
 
 
 @pytest.mark.parametrize(
@@ -126,7 +126,7 @@ def test_a_drop_is_found_where_it_is():
 
 
 def test_every_experiment_has_a_verdict():
-    from arbora.reproduce import EXPERIMENTS
+    from papers import EXPERIMENTS
 
     assert set(JUDGES) <= set(EXPERIMENTS)
     table = Table("Evidence", ["a"], [["1"]])

@@ -8,7 +8,7 @@ import typer
 
 from . import options as opt
 from .root import app
-from .tell import Teller, command, print_json, usage
+from .terminal import Teller, command, print_json, usage
 
 
 @app.command()
@@ -104,8 +104,8 @@ def classified(model: Any, forest: Any) -> dict[str, list[Any]]:
     """Columns about each tree: class, probability, whether it is novel, surprise, nodes with labels never seen."""
     import numpy as np
 
-    from ..forest import UNSEEN
-    from ..summary import tree_names
+    from ..evaluate.summary import tree_names
+    from ..forest.forest import UNSEEN
 
     forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest)

@@ -8,7 +8,7 @@ import typer
 
 from . import options as opt
 from .root import app
-from .tell import INTERRUPTED, Teller, command, usage
+from .terminal import INTERRUPTED, Teller, command, usage
 
 # Names of options, as parameters, that some models only have.
 OF_EM = ("components", "init", "n_init", "max_iter", "tol")

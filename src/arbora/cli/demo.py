@@ -7,7 +7,7 @@ import typer
 
 from .options import Json, Quiet, Seed, command_line
 from .root import app
-from .tell import INTERRUPTED, Teller, command
+from .terminal import INTERRUPTED, Teller, command
 
 
 @app.command()

@@ -7,7 +7,7 @@ import typer
 
 from .options import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad, check_jobs
 from .root import app
-from .tell import INTERRUPTED, Teller, command, fail, print_json
+from .terminal import INTERRUPTED, Teller, command, fail, print_json
 
 SUFFIXES = (".npz", ".csv", ".parquet")
 
@@ -37,8 +37,8 @@ def distances(
       arbora distances corpus/ --output distances.npz
       arbora distances trees.nwk --unordered --no-labels --output distances.csv --jobs -1
     """
-    from ..models.edit_distance import edit_distances
-    from ..summary import counted, tree_names
+    from ..evaluate.summary import counted, tree_names
+    from ..models.edit.distance import edit_distances
     from . import files, reading
 
     check_jobs(jobs)

@@ -14,12 +14,12 @@ import numpy as np
 import typer
 
 from ..errors import MissingDependencyError
-from ..forest import UNSEEN, Forest
-from ..io import own
-from ..io.container import written_whole
+from ..evaluate.summary import tree_names
+from ..files import own_outputs as own
+from ..files.container import written_whole
+from ..forest.forest import UNSEEN, Forest
 from ..io.sources import is_store
-from ..summary import tree_names
-from .tell import finite, usage
+from .terminal import finite, usage
 
 TABLES = (".csv", ".json", ".parquet")
 ROWS_AT_ONCE = 10_000  # of a table that are text in memory

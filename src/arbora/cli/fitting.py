@@ -4,10 +4,10 @@ import sys
 from typing import Any, NamedTuple
 
 from ..errors import ForestError
-from ..forest import Forest
+from ..evaluate.summary import counted
+from ..forest.forest import Forest
 from ..models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture
-from ..summary import counted
-from .tell import Interrupts, Teller
+from .terminal import Interrupts, Teller
 
 # Numbers of components to try; the search ends once two in a row are worse than the best.
 CANDIDATES = (2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32)

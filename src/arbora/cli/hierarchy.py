@@ -10,7 +10,7 @@ import typer
 from ..errors import ReadError
 from .options import Json, Quiet, ReportPage, SaveModel, Seed, command_line
 from .root import app
-from .tell import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
+from .terminal import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
 
 
 class HierarchyModel(StrEnum):
@@ -267,7 +267,7 @@ def _facts(estimator: Any, data: Any, model: str) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any]) -> None:
-    from ..summary import counted
+    from ..evaluate.summary import counted
 
     console = stdout_console()
     size = f"{counted(found['n_rows'], 'row')}, {counted(len(found['columns']), 'column')}"

@@ -10,7 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .tell import usage
+from .terminal import usage
 
 
 class Format(StrEnum):

@@ -24,7 +24,7 @@ from .options import (
     refuse,
 )
 from .root import app
-from .tell import Teller, command, print_json, usage
+from .terminal import Teller, command, print_json, usage
 
 
 @app.command()
@@ -133,7 +133,7 @@ def encode(
     """
     from scipy import sparse
 
-    from ..summary import counted, tree_names
+    from ..evaluate.summary import counted, tree_names
     from . import files, reading
 
     with Teller(quiet).listening() as teller:

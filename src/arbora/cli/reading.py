@@ -13,16 +13,16 @@ from pathlib import Path
 from typing import Any, NamedTuple, cast
 
 from .. import __version__
-from ..distribute import distributed
 from ..errors import ReadError
-from ..forest import Forest
+from ..evaluate.summary import counted, tree_names
+from ..forest.files import SUFFIXES as STORED
+from ..forest.forest import Forest
+from ..forest.store import ForestStore, StoreWriter
+from ..inference.distribute import distributed
 from ..io.choose import FORMATS, format_of, read, stream
 from ..io.options import MAKES, OPTIONS, Option, default_of, default_told, parse_option, wanted
 from ..io.sources import STORE, Position, Sink, find_files
-from ..io.store import SUFFIXES as STORED
-from ..store import ForestStore, StoreWriter
-from ..summary import counted, tree_names
-from .tell import INTERRUPTED, Teller, fail, usage
+from .terminal import INTERRUPTED, Teller, fail, usage
 
 LINE_FORMATS = ("jsonl", "elastic")  # bad lines are left out one by one
 

@@ -7,7 +7,7 @@ import typer
 
 from . import options as opt
 from .root import app
-from .tell import Teller, command, usage
+from .terminal import Teller, command, usage
 
 
 @app.command()

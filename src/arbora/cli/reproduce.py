@@ -7,11 +7,11 @@ import typer
 
 from .options import Json, Quiet
 from .root import app
-from .tell import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
+from .terminal import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
 
 
 def _complete(incomplete: str) -> list[str]:
-    from ..reproduce import EXPERIMENTS
+    from papers import EXPERIMENTS
 
     return [name for name in ("all", *EXPERIMENTS) if name.startswith(incomplete)]
 
@@ -50,10 +50,11 @@ def reproduce(
       arbora reproduce 000-table1 --jobs 2
       arbora reproduce all --quick
     """
+    from papers import EXPERIMENTS
+    from papers.outputs import Outputs, as_dict
+    from papers.runs import cpu_seconds, keeping, use_processes
+
     from ..errors import DataNotFoundError
-    from ..reproduce import EXPERIMENTS
-    from ..reproduce.outputs import Outputs, as_dict
-    from ..reproduce.runs import cpu_seconds, keeping, use_processes
 
     if not names:
         _list(as_json)
@@ -94,13 +95,13 @@ def reproduce(
 
 
 def _purpose(name: str) -> str:
-    from ..reproduce import EXPERIMENTS
+    from papers import EXPERIMENTS
 
     return (EXPERIMENTS[name].__doc__ or "").splitlines()[0]
 
 
 def _list(as_json: bool) -> None:
-    from ..reproduce import EXPERIMENTS
+    from papers import EXPERIMENTS
 
     if as_json:
         print_json({name: _purpose(name) for name in EXPERIMENTS})

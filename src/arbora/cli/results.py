@@ -7,13 +7,13 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest import Forest
+from ..evaluate.summary import Summary, summarise
+from ..forest.forest import Forest
+from ..forest.store import ForestStore
 from ..report import write_report
-from ..store import ForestStore
-from ..summary import Summary, summarise
 from . import files, show
 from .fitting import Fitted
-from .tell import Teller, print_json
+from .terminal import Teller, print_json
 
 MAX_SUMMED_UP = 20_000  # trees of a store; those of a forest are in memory anyway
 

@@ -3,9 +3,9 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..summary import class_facts, counted
+from ..evaluate.summary import class_facts, counted
 from .show import _table
-from .tell import printable, stdout_console
+from .terminal import printable, stdout_console
 
 __all__ = ["class_facts", "remarks", "show_classified", "show_training"]
 

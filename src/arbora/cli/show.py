@@ -6,11 +6,11 @@ from typing import Any
 
 import numpy as np
 
-from ..forest import Forest, size_quartiles
-from ..sharing import iter_shards
-from ..summary import LEGEND, Summary, counted, shape_told, told
+from ..evaluate.summary import LEGEND, Summary, counted, shape_told, told
+from ..forest.forest import Forest, size_quartiles
+from ..forest.sharing import iter_shards
 from .files import Columns
-from .tell import printable, stdout_console
+from .terminal import printable, stdout_console
 
 MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
 

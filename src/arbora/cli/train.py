@@ -6,7 +6,7 @@ from typing import Any
 from . import options as opt
 from .options import Readout
 from .root import app
-from .tell import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
+from .terminal import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
 
 N_FOLDS = 3  # to estimate the error by, where classes are large enough
 
@@ -103,7 +103,7 @@ def _sizes(hidden: str | None) -> list[int]:
 def _check_classes(forest: Any, folds: int | None, teller: Teller) -> int:
     """Into how many parts the trees are split; every class must have a tree in each."""
     from ..errors import ReadError
-    from ..summary import counted
+    from ..evaluate.summary import counted
 
     if forest.target is None:
         raise ReadError("the classes of these trees are not known; name them by --classes folder or --classes FILE.csv")
@@ -147,7 +147,7 @@ def _held_out(
     from sklearn.base import clone
     from sklearn.model_selection import StratifiedKFold
 
-    from ..summary import tree_names
+    from ..evaluate.summary import tree_names
     from .files import encodable
 
     if not folds:

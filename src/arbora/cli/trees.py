@@ -7,7 +7,7 @@ import typer
 
 from .options import Classes, FormatOption, Json, Paths, Quiet, ReadOptions, SkipBad
 from .root import app
-from .tell import Teller, command, print_json, usage
+from .terminal import Teller, command, print_json, usage
 
 
 @app.command()
@@ -93,9 +93,9 @@ def convert(
       arbora convert "treebank/*.mrg" treebank.jsonl --read leaves=false
       arbora convert old/ new/ all.parquet --skip-bad
     """
+    from ..evaluate.summary import counted
+    from ..forest.store import SHARD_NODES
     from ..io import write_jsonl
-    from ..store import SHARD_NODES
-    from ..summary import counted
     from . import files, reading
 
     if not paths:

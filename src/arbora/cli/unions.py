@@ -2,13 +2,13 @@
 
 from typing import Any, NamedTuple
 
-from ..forest import Forest
+from ..evaluate.summary import counted, summarise
+from ..forest.forest import Forest
 from ..models import TreeUnionMixture
 from ..report import write_report
-from ..summary import counted, summarise
 from . import files, show
 from .results import Outputs
-from .tell import Interrupts, Teller, print_json
+from .terminal import Interrupts, Teller, print_json
 
 
 class Fitted(NamedTuple):

@@ -7,7 +7,7 @@ import typer
 
 from .options import Json, Quiet
 from .root import app
-from .tell import Teller, command, print_json
+from .terminal import Teller, command, print_json
 
 
 @app.command()
@@ -49,7 +49,7 @@ def _parts() -> dict[str, Callable[[], object]]:
 
     from .. import models
     from ..datasets import make_asymmetric_trees, make_bananas
-    from ..metrics import silhouette_score, slot_label_counts
+    from ..evaluate.metrics import silhouette_score, slot_label_counts
 
     warnings.simplefilter("ignore")  # of fits this short
     forest = make_asymmetric_trees(4, random_state=0)

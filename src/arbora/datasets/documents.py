@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from ..forest import Forest
+from ..forest.forest import Forest
 from ..io.json import read_jsonl, write_jsonl
 
 DEMO_FILE = "demo.jsonl.gz"

@@ -5,8 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest import MISSING, Forest
-from ..kernels.growth import grow_trees
+from ..forest.forest import MISSING, Forest
+from .kernels.growth import grow_trees
 
 # Paper 000 section 6.1 prints neither; both were measured on the published file: probability of a child in each of the
 # three slots, and the range, ends included, of the size at which a tree stops growing.

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest import MISSING, Forest
-from ..kernels.tree_alignment import align
-from ..kernels.tree_shape import make_shape
+from ..forest.forest import MISSING, Forest
+from ..forest.kernels.tree_shape import make_shape
+from ..models.unions.kernels.tree_alignment import align
 
 _MAX_DRAWS = 10_000
 

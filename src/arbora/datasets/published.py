@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import DataNotFoundError
-from ..forest import Forest
+from ..forest.forest import Forest
 from ..io.elastic import read_elastic
 from ..io.json import read_jsonl
 

@@ -1,5 +1,6 @@
 """Readers and writers of trees; each reader gives a `Forest`, and `read` chooses one by the name of the file."""
 
+from ..forest.files import load_forest, save_forest
 from .brackets import read_brackets
 from .choose import FORMATS, read
 from .conllu import read_conllu
@@ -8,7 +9,6 @@ from .graphs import from_networkx, to_networkx
 from .html import read_html
 from .json import read_json, read_jsonl, write_jsonl
 from .newick import read_newick
-from .store import load_forest, save_forest
 from .syntax import read_python
 from .xml import read_xml
 

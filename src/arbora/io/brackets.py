@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ..forest import MISSING, Forest
-from .columns import Columns, Fault, label_code
+from ..forest.forest import MISSING, Forest
+from .builder import Columns, Fault, label_code
 from .sources import MAX_BYTES, Policy, Source, decode, position, read_bytes, read_files, shown
 
 SUFFIXES = (".mrg", ".ptb", ".brackets", ".penn")

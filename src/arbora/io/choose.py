@@ -6,8 +6,9 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ReadError
-from ..forest import Forest
-from . import brackets, conllu, elastic, html, json, newick, store, syntax, xml
+from ..forest import files as store
+from ..forest.forest import Forest
+from . import brackets, conllu, elastic, html, json, newick, syntax, xml
 from .sources import STORE, Position, Sink, Source, find_files, is_store, plain_name, streaming
 
 
@@ -19,7 +20,7 @@ def _load(source: Source, **options: Any) -> Forest:
 
 def _load_stores(source: Source, **options: Any) -> Forest:
     """Read stores into memory; models take a `ForestStore` as it is."""
-    from ..store import ForestStore  # which itself reads and writes files
+    from ..forest.store import ForestStore  # which itself reads and writes files
 
     return Forest.concat(ForestStore(path, **options).to_forest() for path in find_files(source, (STORE,)))
 
@@ -83,7 +84,7 @@ def stream(files: Sequence[str], format: str, sink: Sink, **options: Any) -> Non
         with streaming(sink):
             reader(files, **options)
         return
-    from ..store import ForestStore
+    from ..forest.store import ForestStore
 
     for number in range(sink.start.file, len(files)):
         path = files[number]

@@ -3,8 +3,8 @@
 from collections.abc import Sequence
 
 from ..errors import ReadError
-from ..forest import Forest
-from .columns import Columns, Fault
+from ..forest.forest import Forest
+from .builder import Columns, Fault
 from .sources import MAX_BYTES, Policy, Source, decode, read_bytes, read_files, shown
 
 SUFFIXES = (".conllu", ".conll")

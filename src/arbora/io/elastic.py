@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ..forest import Forest
-from .columns import Columns, Fault, Target
+from ..forest.forest import Forest
+from .builder import Columns, Fault, Target
 from .sources import MAX_BYTES, Policy, Source, read_lines, shown
 
 SUFFIXES = (".elastic", ".elastic.tree")

@@ -4,7 +4,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import ForestError, MissingDependencyError
-from ..forest import MISSING, UNSEEN, Forest
+from ..forest.forest import MISSING, UNSEEN, Forest
 
 
 def _networkx() -> Any:

@@ -5,8 +5,8 @@ from typing import Any
 
 from lxml import etree
 
-from ..forest import Forest
-from .columns import Columns, Fault
+from ..forest.forest import Forest
+from .builder import Columns, Fault
 from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
 from .xml import MAX_DEPTH, Markup, check_markup
 

@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import ReadError
-from ..forest import MISSING, UNSEEN, Forest
-from .columns import Columns, Fault, Target
-from .container import written_whole
+from ..files.container import written_whole
+from ..forest.forest import MISSING, UNSEEN, Forest
+from .builder import Columns, Fault, Target
 from .json_deep import Number, parse_deep
 from .sources import MAX_BYTES, Policy, Source, decode, nothing_found, read_bytes, read_files, read_lines, shown
 

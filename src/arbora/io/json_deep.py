@@ -4,7 +4,7 @@ import re
 from json.decoder import JSONDecodeError, scanstring  # type: ignore[attr-defined]
 from typing import Any
 
-from .columns import Fault
+from .builder import Fault
 from .sources import position, shown
 
 _WORDS = {

@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..errors import ReadError
-from ..forest import MISSING, Forest
-from .columns import Columns, Fault, label_code
+from ..forest.forest import MISSING, Forest
+from .builder import Columns, Fault, label_code
 from .sources import MAX_BYTES, Policy, Source, decode, position, read_bytes, read_files, shown
 
 SUFFIXES = (".nwk", ".newick", ".tre", ".tree", ".nhx")

@@ -14,10 +14,10 @@ from contextvars import ContextVar
 from typing import IO, Any, NamedTuple, cast
 
 from ..errors import ReadError, SkippedFilesWarning
-from ..forest import Forest
+from ..files.own_outputs import is_result
+from ..forest.forest import Forest
 from ..progress import Progress
-from .columns import Columns, Fault
-from .own import is_result
+from .builder import Columns, Fault
 
 logger = logging.getLogger(__name__)
 

@@ -4,8 +4,8 @@ import ast
 import warnings
 from collections.abc import Sequence
 
-from ..forest import Forest
-from .columns import Columns, Fault
+from ..forest.forest import Forest
+from .builder import Columns, Fault
 from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
 
 SUFFIXES = (".py",)

@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ReadError
-from .columns import Fault
+from .builder import Fault
 from .sources import decode, read_bytes
 
 MAX_BYTES = 10**9

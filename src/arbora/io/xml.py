@@ -17,9 +17,9 @@ import numpy as np
 from lxml import etree
 
 from ..errors import ReadError
-from ..forest import MISSING, Forest
-from ..kernels import xml_scan
-from .columns import Columns, Fault
+from ..forest.forest import MISSING, Forest
+from .builder import Columns, Fault
+from .kernels import xml_scan
 from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
 from .xml_deep import read_deep
 

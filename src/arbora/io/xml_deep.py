@@ -5,8 +5,8 @@ from xml.parsers import expat
 
 import numpy as np
 
-from ..forest import Ints32
-from .columns import Fault, Words
+from ..forest.forest import Ints32
+from .builder import Fault, Words
 
 if TYPE_CHECKING:
     from .xml import Markup

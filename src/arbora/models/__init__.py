@@ -6,22 +6,22 @@ from typing import Any
 from numpy.typing import NDArray
 
 from ..errors import ModelFileError
-from .base import ForestEstimator
-from .bhmc import BHMC, RBHMC
-from .classifier import TreeClassifier
-from .content import check_settings
-from .counts import SlotLabelCounts
-from .dp_gaussian import DPGaussianMixture
-from .edit_clustering import TreeEditClustering
-from .generative import GenerativeTreeClassifier
-from .hidden_tree import HiddenTree
-from .infinite import InfiniteHiddenTreeMixture
-from .mixture import HiddenTreeMixture
-from .nhcm import NHCM
-from .saved import MODEL_VERSION, SavedEstimator
-from .tree_union import TreeUnion
-from .union_embedding import UnionEmbedding
-from .union_mixture import TreeUnionMixture
+from .bhmc.estimators import BHMC, RBHMC
+from .classifiers.generative import GenerativeTreeClassifier
+from .classifiers.slot_label_counts import SlotLabelCounts
+from .classifiers.tree_classifier import TreeClassifier
+from .edit.clustering import TreeEditClustering
+from .file_checks import check_settings
+from .forest_estimator import ForestEstimator
+from .gaussian.dp_gaussian import DPGaussianMixture
+from .gaussian.nhcm import NHCM
+from .hidden_tree.infinite import InfiniteHiddenTreeMixture
+from .hidden_tree.mixture import HiddenTreeMixture
+from .hidden_tree.single import HiddenTree
+from .model_file import MODEL_VERSION, SavedEstimator
+from .unions.embedding import UnionEmbedding
+from .unions.mixture import TreeUnionMixture
+from .unions.tree_union import TreeUnion
 
 # Models that can be loaded from a file, by the name written there.
 MODELS: dict[str, type[SavedEstimator]] = {
@@ -66,7 +66,7 @@ __all__ = [
 
 def load(path: str | os.PathLike[str]) -> SavedEstimator:
     """Read a fitted model that `save` wrote; nothing in the file is ever executed."""
-    from ..io.container import read_container
+    from ..files.container import read_container
 
     version, header, arrays = read_container(path, "model")
     if version != MODEL_VERSION:

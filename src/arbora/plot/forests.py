@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import SettingError
-from ..forest import as_forest
-from ..summary import counted, tree_shapes
+from ..evaluate.summary import counted, tree_shapes
+from ..forest.forest import as_forest
 from .base import INK, MARKERS, axes_of, colour_of, plain_sides, short_name
 
 MAX_LABELS = 25  # columns of a heat map

@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
-from ..hierarchy import Hierarchy
-from ..projection import plane
-from ..summary import counted
+from ..evaluate.hierarchy import Hierarchy
+from ..evaluate.projection import plane
+from ..evaluate.summary import counted
 from .base import COLOURS, INK, MARKERS, axes_of, new_figure, plain_sides
 
 MOST_NAMED = 40  # rows written out beside the tree

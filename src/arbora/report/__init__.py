@@ -31,7 +31,7 @@ def write_report(
     `target` are known classes to compare with (of a forest, its own if left out), `names` and `columns` what rows and
     columns are called, `told` and `warned` sentences to begin with, `command` what was typed.
     """
-    from ..io.container import written_whole
+    from ..files.container import written_whole
 
     context = Context(os.fspath(path), target, names, columns, tuple(told), tuple(warned), command)
     page = render(gather(model, data, context))

@@ -4,8 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..models.base import fingerprint
-from ..summary import class_facts, common_folder, counted, tree_names
+from ..evaluate.summary import class_facts, common_folder, counted, tree_names
+from ..models.forest_estimator import fingerprint
 from . import columns as col
 from .clusters import Grouped, as_forest_with, data_facts, gather_groups, parameters
 from .gather import Context

@@ -8,14 +8,14 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ..forest import UNSEEN, Forest, _natural
-from ..metrics import silhouette_samples, slot_label_counts
-from ..models.base import fingerprint, read_or_convert
-from ..projection import principal_plane
-from ..summary import Agreement, Summary, counted, summarise, tree_names
+from ..evaluate.metrics import silhouette_samples, slot_label_counts
+from ..evaluate.projection import principal_plane
+from ..evaluate.summary import Agreement, Summary, counted, summarise, tree_names
+from ..forest.forest import UNSEEN, Forest, _natural
+from ..models.forest_estimator import fingerprint, read_or_convert
 from . import columns as col
-from .drawn import MAX_DRAWN_NODES, MAX_TREE_NODES, Words, drawn_tree
 from .gather import Context
+from .tree_drawings import MAX_DRAWN_NODES, MAX_TREE_NODES, Words, drawn_tree
 
 MAX_GROUPS = 60  # told one by one
 MAX_SILHOUETTES = 3_000  # trees; the time grows with the square of their number

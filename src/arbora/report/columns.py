@@ -10,7 +10,7 @@ from urllib.parse import quote
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..summary import common_folder
+from ..evaluate.summary import common_folder
 
 MAX_ITEMS = 10_000  # trees or rows on a page; of more, so many evenly spread
 MAX_NAME_BYTES = 90  # of a name; a longer one loses its middle

@@ -8,7 +8,7 @@ from importlib.resources import files
 from typing import Any
 
 from .. import __version__
-from ..io.own import MARK
+from ..files.own_outputs import MARK
 
 SCRIPTS = ("dom.js", "charts.js", "trees.js", "map.js", "panels.js", "hierarchy.js", "main.js")
 

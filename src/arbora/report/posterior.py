@@ -5,9 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import diagnostics
 from ..errors import MissingDependencyError
-from ..summary import tree_names
+from ..evaluate.summary import tree_names
+from ..inference import diagnostics
 from . import columns as col
 
 MAX_TOGETHER = 150  # data of a co-clustering matrix

@@ -6,10 +6,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .. import diagnostics
 from ..errors import ArboraError
-from ..projection import plane
-from ..summary import agree, counted
+from ..evaluate.projection import plane
+from ..evaluate.summary import agree, counted
+from ..inference import diagnostics
 from . import columns as col
 from .clusters import Grouped, confusion
 from .gather import Context
@@ -209,7 +209,7 @@ def path_probability(model: Any, rows: Floats) -> Floats | None:
             found[level] = (aligned == labels).mean(axis=0)
         return found
     if hasattr(model, "predictor_"):
-        from ..models.bhmc_estimates import Predictor
+        from ..models.bhmc.estimates import Predictor
 
         predictor = Predictor(**model.predictor_)
         leaf = predictor.leaf_probability(model._give(rows), model._setting(len(model.names_)))

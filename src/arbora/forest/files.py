@@ -1,0 +1,212 @@
+"""Forests on disk: ``.forest`` (arrays and JSON in one file) and ``.parquet`` (one row a tree, for other tools)."""
+
+import hashlib
+import itertools
+import json
+import os
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from ..errors import ForestError, MissingDependencyError, ModelFileError
+from ..files.container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
+from .forest import Forest, text_classes
+
+FOREST_VERSION = 1
+SUFFIXES = (".forest", ".parquet")
+
+
+def save_forest(forest: Forest, path: str | os.PathLike[str]) -> None:
+    """Write a forest to ``.forest`` or ``.parquet``, at once or not at all; `load_forest` gives it back exactly."""
+    if _suffix(path) == ".parquet":
+        _save_parquet(forest, path)
+        return
+    write_forest(forest, path, {})
+
+
+def write_forest(forest: Forest, path: str | os.PathLike[str], more: dict[str, Any]) -> None:
+    """Write a forest as ``.forest`` has it, with more entries in the header."""
+    arrays: Arrays = dict(forest.arrays._asdict()) | pack_text("vocabulary", forest.vocabulary)
+    if forest.name is not None:
+        arrays |= pack_text("name", forest.name.tolist())
+    if forest.target is not None:
+        is_text = forest.target.dtype.kind == "U"
+        arrays |= pack_text("target", forest.target.tolist()) if is_text else {"target": forest.target}
+    header = {"n_trees": forest.n_trees, "n_nodes": forest.n_nodes, "n_labels": forest.n_labels, **more}
+    write_container(path, "forest", FOREST_VERSION, header, arrays)
+
+
+def load_forest(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Forest:
+    """Read a forest that `save_forest` wrote, checked like any other; files of more than `max_bytes` are refused."""
+    if _suffix(path) == ".parquet":
+        return _load_parquet(path, max_bytes)
+    return read_forest(path, max_bytes)[0]
+
+
+def read_forest(
+    path: str | os.PathLike[str], max_bytes: int, *, data: bytes | None = None, without: tuple[str, ...] = ()
+) -> tuple[Forest, dict[str, Any]]:
+    """A forest of a ``.forest`` file and its header; `data` and `without` as for `read_container`."""
+    version, header, arrays = read_container(path, "forest", max_bytes, data=data, without=without)
+    _check_version(path, version)
+    try:
+        target = text_classes(unpack_text("target", arrays)) if "target.text" in arrays else arrays.get("target")
+        forest = Forest(
+            parent=arrays["parent"],
+            slot=arrays["slot"],
+            label=arrays["label"],
+            tree_start=arrays["tree_start"],
+            vocabulary=tuple(unpack_text("vocabulary", arrays)),
+            target=target,
+            name=unpack_text("name", arrays) if "name.text" in arrays else None,  # type: ignore[arg-type]
+        )
+    except (ForestError, KeyError, ValueError) as error:
+        raise _invalid(path, error) from None
+    return forest, header
+
+
+def _suffix(path: str | os.PathLike[str]) -> str:
+    ending = os.path.splitext(os.fspath(path))[1].lower()
+    if ending not in SUFFIXES:
+        raise ModelFileError(f"{os.fspath(path)}: the name of a stored forest must end in .forest or .parquet")
+    return ending
+
+
+def _check_version(path: Any, version: Any) -> None:
+    if version != FOREST_VERSION:
+        raise ModelFileError(f"{path}: forest version {version}, this Arbora knows {FOREST_VERSION}; update Arbora")
+
+
+def _invalid(path: Any, error: Exception) -> ModelFileError:
+    return ModelFileError(f"{path}: its columns do not make a forest ({error}); save it again")
+
+
+def pack_text(name: str, texts: Sequence[str]) -> Arrays:
+    """Texts as one array of UTF-8 bytes and one of offsets."""
+    pieces = [text.encode("utf-8", "surrogatepass") for text in texts]
+    offsets = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
+    return {f"{name}.text": np.frombuffer(b"".join(pieces), np.uint8), f"{name}.offsets": offsets}
+
+
+def unpack_text(name: str, arrays: Arrays) -> list[str]:
+    data, offsets = arrays[f"{name}.text"].tobytes(), arrays[f"{name}.offsets"]
+    fits = offsets.ndim == 1 and offsets.dtype.kind in "iu" and len(offsets)
+    fits = fits and offsets[0] == 0 and offsets[-1] == len(data)
+    if not fits or (np.diff(offsets) < 0).any():
+        raise ForestError(f"the offsets of {name!r} do not fit its text")
+    ends = offsets.tolist()
+    return [data[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(ends)]
+
+
+# ---- parquet --------------------------------------------------------------------------------------------------------
+
+
+def _pyarrow() -> tuple[Any, Any]:
+    try:
+        import pyarrow as pa
+        from pyarrow import parquet
+    except ImportError:
+        raise MissingDependencyError(".parquet files need pyarrow; install arbora[parquet], or use .forest") from None
+    return pa, parquet
+
+
+def _save_parquet(forest: Forest, path: str | os.PathLike[str]) -> None:
+    from .. import __version__
+
+    pa, parquet = _pyarrow()
+    first = np.repeat(forest.tree_start[:-1], forest.sizes)  # parents are stored as numbers within the tree
+    local = np.where(forest.parent < 0, -1, forest.parent - first)
+    columns = {
+        column: pa.LargeListArray.from_arrays(forest.tree_start, values)
+        for column, values in (("parent", local), ("slot", forest.slot), ("label", forest.label))
+    }
+    for column, values in (("name", forest.name), ("target", forest.target)):
+        if values is not None:
+            columns[column] = _parquet_column(path, values)
+    head = {
+        "version": FOREST_VERSION,
+        "arbora": __version__,
+        "vocabulary": list(forest.vocabulary),
+        "sha256": _fingerprint(forest),
+    }
+    table = pa.table(columns).replace_schema_metadata({"arbora": json.dumps(head)})
+    with written_whole(path) as temporary:
+        parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
+
+
+def _parquet_column(path: Any, values: Any) -> Any:
+    pa, _ = _pyarrow()
+    try:
+        return pa.array(values.tolist() if values.dtype.kind in "OU" else values)
+    except UnicodeEncodeError:
+        raise ModelFileError(
+            f"{path}: a name or class has half a surrogate, which parquet cannot hold; save it as .forest"
+        ) from None
+
+
+def _load_parquet(path: str | os.PathLike[str], max_bytes: int) -> Forest:
+    pa, parquet = _pyarrow()
+    if not os.path.isfile(path):
+        raise ModelFileError(f"{path}: there is no such file; check the path")
+    try:
+        with parquet.ParquetFile(os.fspath(path), page_checksum_verification=True) as file:
+            head = json.loads((file.schema_arrow.metadata or {})[b"arbora"])
+            table = _read_table(path, file, max_bytes)
+        _check_version(path, head["version"])
+        forest = _from_table(table, head)
+        if _fingerprint(forest) != head["sha256"]:
+            raise ForestError("the checksum is wrong")
+        return forest
+    except ModelFileError:
+        raise
+    except KeyError as error:
+        raise ModelFileError(f"{path}: it was not written by Arbora ({error} is absent); use save_forest") from None
+    except (pa.ArrowException, OSError, RecursionError) as error:
+        said = str(error).partition("\n")[0]
+        raise ModelFileError(f"{path}: the file is damaged or not parquet ({said}); save it again") from None
+    except (ForestError, ValueError, TypeError, AttributeError) as error:  # columns of other names or types
+        raise _invalid(path, error) from None
+
+
+def _read_table(path: Any, file: Any, max_bytes: int) -> Any:
+    """The table batch by batch, so that a file that unpacks to more than `max_bytes` is stopped on the way."""
+    import pyarrow as pa
+
+    batches, total = [], 0
+    # The sizes in the footer are no help: asking for them ends the process if the footer is damaged.
+    for batch in file.iter_batches():
+        batches.append(batch)
+        total += batch.nbytes
+        if total > max_bytes:
+            raise ModelFileError(f"{path}: it holds more than max_bytes={max_bytes}; raise max_bytes if you trust it")
+    return pa.Table.from_batches(batches, schema=file.schema_arrow)
+
+
+def _from_table(table: Any, head: dict[str, Any]) -> Forest:
+    lists = {column: table[column].combine_chunks() for column in ("parent", "slot", "label")}
+    values = {column: array.flatten().to_numpy(zero_copy_only=False) for column, array in lists.items()}
+    sizes = lists["parent"].value_lengths().to_numpy(zero_copy_only=False)
+    start = np.concatenate([np.zeros(1, np.int64), np.cumsum(sizes, dtype=np.int64)])
+    optional = {key: table[key].to_pylist() for key in ("name", "target") if key in table.column_names}
+    parent = values["parent"]
+    return Forest(
+        parent=np.where(parent < 0, -1, parent + np.repeat(start[:-1], sizes)),
+        slot=values["slot"],
+        label=values["label"],
+        tree_start=start,
+        vocabulary=tuple(head["vocabulary"]),
+        target=_classes(optional["target"]) if "target" in optional else None,
+        name=optional.get("name"),
+    )
+
+
+def _classes(values: list[Any]) -> Any:
+    return text_classes(values) if values and all(type(value) is str for value in values) else np.asarray(values)
+
+
+def _fingerprint(forest: Forest) -> str:
+    """Checksum of everything in a forest, for files whose own checksums leave gaps."""
+    optional = [None if column is None else column.tolist() for column in (forest.name, forest.target)]
+    content = [[digest(column) for column in forest.arrays], forest.vocabulary, *optional]
+    return hashlib.sha256(json.dumps(content).encode()).hexdigest()

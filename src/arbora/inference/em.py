@@ -1,0 +1,65 @@
+"""Expectation-maximisation as a loop; it knows nothing of trees."""
+
+import logging
+from collections.abc import Callable, Sequence
+from typing import Any, Generic, NamedTuple, TypeVar
+
+import numpy as np
+
+from ..errors import ArboraError
+
+log = logging.getLogger(__name__)
+
+Params = TypeVar("Params")
+
+
+class EMResult(NamedTuple, Generic[Params]):
+    """The last parameters, the objective after each iteration (of those very parameters), and why the loop ended."""
+
+    params: Params
+    history: list[float]
+    converged: bool
+    interrupted: bool
+
+
+def run_em(
+    params: Params,
+    e_step: Callable[[Params], tuple[Any, float]],
+    m_step: Callable[[Any, Params], Params],
+    evaluate: Callable[[Params], float],
+    *,
+    max_iter: int,
+    tol: float,
+    history: Sequence[float] = (),
+    report: Callable[[EMResult[Params]], None] | None = None,
+) -> EMResult[Params]:
+    """Alternate E and M until an iteration gains less than `tol` (same unit as the objective).
+
+    ``e_step(params)`` returns counts and the objective of `params`; `evaluate` only the objective, which is all the
+    last iteration needs.  Ctrl-C ends the loop and keeps the last finished iteration.  `history` holds the objectives
+    of iterations that led to `params` before; `report` is told of every iteration, and may keep what it is told.
+    """
+    history = list(history)
+    try:
+        counts, before = e_step(params)
+        for iteration in range(len(history), max_iter):
+            new = m_step(counts, params)
+            if iteration + 1 < max_iter:
+                counts, objective = e_step(new)
+            else:
+                objective = evaluate(new)
+            if np.isnan(objective):
+                raise ArboraError(f"EM iteration {iteration + 1}: the objective is not a number; please report this")
+            params = new
+            history.append(objective)
+            if report is not None:
+                report(EMResult(params, history, converged=False, interrupted=True))
+            if 0.0 <= objective - before < tol:
+                return EMResult(params, history, converged=True, interrupted=False)
+            before = objective
+    except KeyboardInterrupt:
+        if not history:
+            raise
+        log.warning("interrupted: keeping the parameters of iteration %d", len(history))
+        return EMResult(params, history, converged=False, interrupted=True)
+    return EMResult(params, history, converged=False, interrupted=False)

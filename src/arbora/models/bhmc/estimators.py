@@ -1,0 +1,370 @@
+"""BHMC and RBHMC: a tree of groups whose nodes are mixtures that share components (paper 003; see bhmc.md)."""
+
+import logging
+import os
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ...errors import SettingError
+from ...evaluate import hierarchy_metrics
+from ...evaluate.hierarchy import Hierarchy
+from ...inference import diagnostics
+from ..file_checks import check_array
+from ..settings import check_count, check_number
+from ..vector_estimator import FARTHEST, VectorEstimator
+from .estimates import MOST_JOINED, MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
+from .kernels import bhmc
+from .kernels.bhmc import Setting
+from .sampler import HierarchySampler, Start
+
+log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Estimate = Literal["least_squares", "consensus", "vi", "best"]
+
+PROCEDURES = {"exact": bhmc.EXACT, "own": bhmc.OWN, "paper": bhmc.PAPER}
+N_PROJECTED = 10  # principal components kept of wide data
+MIXED_UNITS = 10.0  # largest over median deviation of the columns from which on their units must differ
+MOST_LEAVES = 100_000
+MOST_LEVELS = 100
+TOTAL_STRENGTH = 5.0  # regularization times number of rows, by default; bhmc.md says why and what was tried
+
+
+class Rival(NamedTuple):
+    """A hierarchy beside the others, by the measures of `arbora.evaluate.hierarchy_metrics`."""
+
+    name: str
+    n_groups: tuple[int, ...]  # by level
+    inner: float  # AID
+    inner_shared: float  # AID without nodes of one datum
+    outer: float  # AOD
+    dasgupta: float
+    purity: float  # with known classes, else nan
+    f_measure: tuple[float, ...]  # by level, with known classes
+
+
+class BHMC(VectorEstimator):
+    """Bayesian hierarchical mixture clustering: rows sorted into a tree whose leaves are mixtures of shared components.
+
+    Parameters
+    ----------
+    depth : levels below the root.
+    tree : ``"finite"`` gives every inner node `branching` children, some of them empty; ``"nested"`` is the nested
+        Chinese restaurant process, with as many as the data ask for.
+    procedure : ``"exact"`` samples the model.  ``"own"`` and ``"paper"`` judge a new path as Appendix A and Algorithm 2
+        of the paper do; for ``tree="nested"`` only, and samplers of no known distribution once there is a regulariser.
+    path_concentration, weight_concentration, root_concentration : alpha, gamma and gamma_0 of the paper: larger means
+        more nodes, weights of children closer to their parent's, and more components.
+    component_variance, mean_variance : variance of the data within a component and of the means of components, in the
+        scaled space (where the data have mean variance one); None learns them.
+    scaling : ``"columns"`` brings each column to variance one, ``"common"`` all of them by one factor, None not at all;
+        ``"auto"`` is "columns" if the largest deviation of a column is above ten times the median one, else "common".
+    n_projected : principal components kept, if there are more columns; None keeps the columns.
+    start : ``"ward"`` begins the chains at a Ward tree, ``"prior"`` at trees from the prior.
+    estimate : which tree stands for all draws: ``"consensus"`` is the Ward tree of how often two rows part ways, over
+        all levels and draws, and of their distance, cut where each level departs least from the draws (beyond 5,000
+        rows: as the next); ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
+        expected variation of information on each level, ``"best"`` is the draw of highest (regularised) complete-data
+        log-likelihood.
+    n_iter, burn_in, thin, n_chains, n_jobs : sweeps of each chain; draws are kept after `burn_in` (None: half), every
+        `thin`; chains run in `n_jobs` threads, and the result does not depend on it.
+
+    `level_labels_` has the groups of each level, coarse to fine, `labels_` those of the first, `hierarchy_` the tree.
+    `compare` sets it beside Ward and average linkage.  `trace_` holds the draws and ``trace_.info`` the likelihoods.
+    """
+
+    _label_level: ClassVar[int] = 0
+    _saved: ClassVar[tuple[str, ...]] = (
+        *VectorEstimator._common,
+        "scaling_",
+        "projection_",
+        "component_",
+        "variance_",
+        "linked_",
+        "predictor_",
+        "rows_",
+    )
+
+    def __init__(
+        self,
+        depth: int = 3,
+        *,
+        tree: Literal["finite", "nested"] = "finite",
+        branching: int = 5,
+        procedure: Literal["exact", "own", "paper"] = "exact",
+        path_concentration: float = 1.0,
+        weight_concentration: float = 0.5,
+        root_concentration: float = 1.0,
+        component_variance: float | None = None,
+        mean_variance: float | None = None,
+        scaling: Literal["auto", "columns", "common"] | None = "auto",
+        n_projected: int | None = N_PROJECTED,
+        start: Literal["ward", "prior"] = "ward",
+        estimate: Estimate = "consensus",
+        n_iter: int = 1000,
+        burn_in: int | None = None,
+        thin: int = 5,
+        n_chains: int = 4,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self._remember(locals())
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Run the chains and choose a tree; y is ignored.  Ctrl-C keeps what was sampled so far."""
+        self._check_settings()
+        rows = self._take(X)
+        sampler = self._sampler(rows)
+        self._sample(sampler)
+        self._keep(rows, sampler)
+        return self
+
+    def _check_settings(self) -> None:
+        self._check_run()
+        check_count("depth", self.depth)
+        if self.depth > MOST_LEVELS:
+            raise SettingError(f"depth={self.depth}; wanted a whole number of {MOST_LEVELS} at most")
+        check_count("branching", self.branching)
+        for name, value, known in [
+            ("tree", self.tree, ("finite", "nested")),
+            ("procedure", self.procedure, tuple(PROCEDURES)),
+            ("start", self.start, ("ward", "prior")),
+            ("estimate", self.estimate, ("least_squares", "consensus", "vi", "best")),
+            ("scaling", self.scaling, ("auto", "columns", "common", None)),
+        ]:
+            if value not in known:
+                raise SettingError(f"{name}={value!r}; wanted one of {', '.join(map(repr, known))}")
+        if self.tree == "finite" and self.procedure != "exact":
+            raise SettingError(
+                f"procedure={self.procedure!r} with tree='finite', where every path is drawn exactly; set tree='nested'"
+            )
+        if self.tree == "finite" and self.branching**self.depth > MOST_LEAVES:
+            raise SettingError(
+                f"branching={self.branching}, depth={self.depth} make {self.branching**self.depth} leaves; wanted at "
+                f"most {MOST_LEAVES}: lower one, or set tree='nested'"
+            )
+        for name in ("path_concentration", "weight_concentration", "root_concentration"):
+            check_number(name, getattr(self, name), 1e-6, 1e6)
+        for name in ("component_variance", "mean_variance"):
+            if getattr(self, name) is not None:
+                check_number(name, getattr(self, name), 1e-12, 1e12)
+        if self.n_projected is not None:
+            check_count("n_projected", self.n_projected)
+
+    def _regularizer(self, n_rows: int) -> tuple[float, float, float]:
+        """Strength, margin and scale of directions."""
+        return 0.0, 1.0, 1.0
+
+    def _has_intercept(self) -> bool:
+        return False
+
+    def _setting(self, n_rows: int) -> Setting:
+        """What the chains hold fixed, for so many training rows."""
+        strength, margin, scale = self._regularizer(n_rows)
+        return Setting(
+            path_concentration=float(self.path_concentration),
+            weight_concentration=float(self.weight_concentration),
+            root_concentration=float(self.root_concentration),
+            regularization=float(strength),
+            margin=float(margin),
+            direction_scale=float(scale),
+            branching=int(self.branching) if self.tree == "finite" else 0,
+            procedure=PROCEDURES[self.procedure],
+            # One datum's worth of belief that a component has a quarter of the variance, and its mean the rest.
+            within_prior=(1.0, 0.25) if self.component_variance is None else (0.0, 0.0),
+            between_prior=(1.0, 1.0) if self.mean_variance is None else (0.0, 0.0),
+        )
+
+    def _sampler(self, rows: Floats) -> HierarchySampler:
+        starts: tuple[Start, ...] = ()
+        if self.start == "ward":
+            branching = self.branching if self.tree == "finite" else 0
+            starts = (ward_start(rows, self.depth, branching, seed=0),)
+        within = 0.25 if self.component_variance is None else float(self.component_variance)
+        between = 1.0 if self.mean_variance is None else float(self.mean_variance)
+        setting, variance = self._setting(len(rows)), (within, between)
+        return HierarchySampler(rows, int(self.depth), setting, variance, starts, intercept=self._has_intercept())
+
+    # ---- rows in ------------------------------------------------------------------------------------------------
+
+    def _scaling_for(self, rows: Floats) -> Any:
+        spread = rows.std(axis=0)
+        mixed = spread.max() > MIXED_UNITS * np.median(spread[spread > 0]) if (spread > 0).any() else False
+        self.scaling_ = ("columns" if mixed else "common") if self.scaling == "auto" else self.scaling
+        return self.scaling_
+
+    def _take(self, X: Any) -> Floats:
+        self.__dict__.pop("projection_", None)  # so that rows come in centred and scaled, but whole
+        rows = super()._take(X)
+        self.projection_ = np.eye(rows.shape[1])
+        if self.n_projected is not None and self.n_projected < rows.shape[1]:
+            self.projection_ = principal_axes(rows, self.n_projected)
+        if self.scaling is not None:
+            unit = np.sqrt((rows @ self.projection_).var(axis=0).mean())
+            self.projection_ /= unit if unit > 0 else 1.0
+        return np.ascontiguousarray(rows @ self.projection_)
+
+    def _inward(self, rows: Floats) -> Floats:
+        inside = super()._inward(rows)
+        return np.ascontiguousarray(inside @ self.projection_) if hasattr(self, "projection_") else inside
+
+    # ---- the estimate -------------------------------------------------------------------------------------------
+
+    def _keep(self, rows: Floats, sampler: HierarchySampler) -> None:
+        """Set the fitted attributes from the trace."""
+        chain, draw = self._choose_draw("best" if self.estimate == "best" else "least_squares")
+        flat = self.draws().reshape(-1, *self.draws().shape[2:])
+        if self.estimate == "consensus" and len(rows) <= MOST_JOINED:
+            levels = consensus(flat, rows)
+        elif self.estimate == "vi":
+            levels = least_expected_vi(flat)
+        else:
+            levels = self.draws()[chain, draw]
+        self.level_labels_ = diagnostics.canonical(levels)
+        self.component_ = self.trace_.draws[chain]["component"][draw].astype(np.int64)
+        self.log_joint_ = float(self.trace_.info["log_joint"][chain, self.trace_.draw_sweep[draw]])
+        within = self.trace_.info["deviation"][chain, self.trace_.draw_sweep[draw]] ** 2
+        self.variance_ = np.array([within, sampler.variance[1]])
+        self.rows_ = rows
+        self.linked_ = {}
+        if 2 <= len(rows) <= MOST_LINKED:
+            n_groups = [len(np.unique(row)) for row in self.level_labels_]
+            for method in ("ward", "average"):
+                self.linked_[method] = hierarchy_metrics.linkage_levels(rows, n_groups, method)
+        predictor = Predictor.of(sampler, self.level_labels_, self.component_, self.variance_)
+        self.predictor_ = predictor._asdict()
+
+    def co_occurrence(self, level: int) -> Floats:
+        """How often two rows share a node of a level, 0 the first below the root, [datum, datum]."""
+        return self.co_clustering(level)
+
+    def compare(self, target: ArrayLike | None = None) -> list[Rival]:
+        """The tree beside Ward and average linkage with as many groups on each level; `target` are known classes."""
+        check_is_fitted(self, "level_labels_")
+        near = hierarchy_metrics.similarity(self.rows_)
+        found = []
+        for name, levels in {type(self).__name__: self.level_labels_, **self.linked_}.items():
+            tree = Hierarchy.from_levels(levels)
+            apart = hierarchy_metrics.separation(self.rows_, levels)
+            found.append(
+                Rival(
+                    name,
+                    tuple(len(np.unique(row)) for row in levels),
+                    apart.inner,
+                    apart.inner_shared,
+                    apart.outer,
+                    hierarchy_metrics.dasgupta_cost(near, tree),
+                    float("nan") if target is None else hierarchy_metrics.tree_purity(target, tree),
+                    () if target is None else tuple(hierarchy_metrics.level_f_measure(target, levels).tolist()),
+                )
+            )
+        return found
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        n, n_levels = len(self.names_), len(self.level_labels_)
+        check_array("projection_", self.projection_, np.float64, (self.n_features_in_, None), -FARTHEST, FARTHEST)
+        d = self.projection_.shape[1]
+        check_array("rows_", self.rows_, np.float64, (n, d), -FARTHEST, FARTHEST)
+        check_array("component_", self.component_, np.int64, (n,), 0, n - 1)
+        check_array("variance_", self.variance_, np.float64, (2,), 1e-300, 1e300)
+        if d < 1 or self.scaling_ not in ("columns", "common", None):
+            raise ValueError("the rows have no scale or no columns")
+        if not isinstance(self.linked_, dict) or not set(self.linked_) <= {"ward", "average"}:
+            raise ValueError("it has trees of other kinds to compare with")
+        for name, levels in self.linked_.items():
+            check_array(f"linked_.{name}", levels, np.int64, (n_levels, n), 0, n - 1)
+            Hierarchy.from_levels(levels)  # looks whether levels are nested
+        n_groups = self.level_labels_.max(axis=1) + 1
+        Predictor(**self.predictor_).check(n_groups, d, n, self._has_intercept())
+        return self
+
+    # ---- new rows -----------------------------------------------------------------------------------------------
+
+    def predict_levels(self, X: Any) -> Ints:
+        """Groups of new rows on every level, [level, datum]: the path to their most probable leaf.
+
+        The tree of the training rows is held; weights, components and directions were drawn given it, and the
+        probability of a leaf is the mean over those draws.  Only leaves that hold training rows are considered.
+        """
+        rows = self._give(X)
+        predictor = Predictor(**self.predictor_)
+        setting, step = self._setting(len(self.names_)), 1000  # rows at once
+        parts = [predictor.leaf_probability(rows[i : i + step], setting) for i in range(0, len(rows), step)]
+        return predictor.levels_of(np.concatenate(parts).argmax(axis=1))
+
+    def predict(self, X: Any) -> Ints:
+        """Group of new rows on the level of `labels_`."""
+        return np.asarray(self.predict_levels(X)[self._label_level])
+
+
+class RBHMC(BHMC):
+    """`BHMC` with a max-margin regulariser that draws siblings apart.
+
+    Every node has a direction; a datum pays 2 x `regularization` (None: 5 / number of rows) for each unit by which its
+    score along the direction of its own node falls short of a sibling's plus `margin`, at the worst level of its path.
+    `direction_scale` is the deviation of the prior of directions.  With `intercept` a boundary between siblings may lie
+    anywhere; without, as in the paper, all pass through the mean of the data.  With ``regularization=0`` this is
+    `BHMC`.  All other parameters are its own.
+    """
+
+    def __init__(
+        self,
+        depth: int = 3,
+        *,
+        regularization: float | None = None,
+        margin: float = 10.0,
+        direction_scale: float = 1.0,
+        intercept: bool = False,
+        tree: Literal["finite", "nested"] = "finite",
+        branching: int = 5,
+        procedure: Literal["exact", "own", "paper"] = "exact",
+        path_concentration: float = 1.0,
+        weight_concentration: float = 0.5,
+        root_concentration: float = 1.0,
+        component_variance: float | None = None,
+        mean_variance: float | None = None,
+        scaling: Literal["auto", "columns", "common"] | None = "auto",
+        n_projected: int | None = N_PROJECTED,
+        start: Literal["ward", "prior"] = "ward",
+        estimate: Estimate = "consensus",
+        n_iter: int = 1000,
+        burn_in: int | None = None,
+        thin: int = 5,
+        n_chains: int = 4,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self._remember(locals())
+
+    def _check_settings(self) -> None:
+        super()._check_settings()
+        if self.regularization is not None:
+            check_number("regularization", self.regularization, 0.0, 1e6)
+        check_number("margin", self.margin, 0.0, 1e6)
+        check_number("direction_scale", self.direction_scale, 1e-6, 1e6)
+
+    def _regularizer(self, n_rows: int) -> tuple[float, float, float]:
+        strength = TOTAL_STRENGTH / n_rows if self.regularization is None else self.regularization
+        return strength, self.margin, self.direction_scale
+
+    def _has_intercept(self) -> bool:
+        return bool(self.intercept)
+
+
+def principal_axes(rows: Floats, n: int) -> Floats:
+    """Orthonormal directions of largest variance of centred rows, [feature, direction]; signs are fixed."""
+    _, _, axes = np.linalg.svd(rows, full_matrices=False)
+    axes = axes[:n]
+    largest = np.abs(axes).argmax(axis=1)
+    return np.ascontiguousarray((axes * np.sign(axes[np.arange(len(axes)), largest])[:, None]).T)

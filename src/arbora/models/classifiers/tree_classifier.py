@@ -1,0 +1,280 @@
+"""TreeClassifier: a mixture of hidden trees as encoder, and a read-out that tells classes apart (paper 001)."""
+
+import contextlib
+import warnings
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import clone
+from sklearn.exceptions import ConvergenceWarning
+from sklearn.model_selection import KFold, cross_val_predict
+from sklearn.utils.class_weight import compute_sample_weight
+from sklearn.utils.validation import check_is_fitted, has_fit_parameter
+
+from ...errors import ArboraError, ForestError, NotConvergedWarning, SettingError
+from ...forest.forest import Forest
+from ...forest.sharing import share
+from ...progress import Progress
+from ..file_checks import check_array, check_settings
+from ..forest_estimator import ForestEstimator
+from ..hidden_tree.mixture import HiddenTreeMixture
+from . import readout as ro
+from .forest_classifier import ForestClassifier, split_off, surprise_of
+
+Floats = NDArray[np.float64]
+
+
+class TreeClassifier(ForestClassifier):
+    """Tell classes of trees apart by a read-out on the codes of a mixture of hidden trees.
+
+    Parameters
+    ----------
+    encoder : a mixture, or any transformer of forests; None is a `HiddenTreeMixture` with two components for each
+        class, 4 states and ``encoding="score"``.  It is fitted without looking at the classes.
+    readout : ``"mlp"`` (a neural network of one hidden layer, as in paper 001), ``"logistic"`` (logistic regression,
+        much quicker), or any scikit-learn classifier.
+    hidden_units : of the neural network; of several the best by 3-fold cross-validation on the codes is taken.
+    calibration : ``"temperature"`` makes probabilities as sure as held-out trees justify (3 more fits of the read-out).
+    class_weight : ``"balanced"``, or a dict of weights by class; None weighs all trees alike.
+    novelty : `is_novel` marks trees more surprising than all but this share of the training trees, each judged by a
+        mixture that has not seen it (3 more fits of the encoder); None does without.
+    random_state : a seed, or a generator, for encoder and read-out where they have none of their own.
+    verbose : whether to show progress, part by part.
+
+    `encoder_` and `readout_` are the fitted parts; `columns_` are the columns of the codes that the read-out sees,
+    those that are not zero in every training tree.
+    """
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        *("vocabulary_", "classes_", "columns_", "temperature_", "surprise_quantiles_", "n_nodes_seen_", "provenance_"),
+    )
+
+    encoder_: Any
+
+    def __init__(
+        self,
+        encoder: Any = None,
+        readout: Any = "mlp",
+        *,
+        hidden_units: int | Sequence[int] = 100,
+        calibration: str | None = None,
+        class_weight: Any = None,
+        novelty: float | None = 0.01,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.encoder = encoder
+        self.readout = readout
+        self.hidden_units = hidden_units
+        self.calibration = calibration
+        self.class_weight = class_weight
+        self.novelty = novelty
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit the encoder to the trees, then the read-out to their codes and classes; y left out is X's target."""
+        forest, target, given, rng = self._check_known(X, y, sample_weight)
+        encoder_seed, readout_seed = (int(seed) for seed in rng.integers(2**31 - 1, size=2))
+        classes = np.unique(target)
+        readout = self._new_readout(target, readout_seed)
+        weight = self._readout_weight(readout, target, classes, given)
+        encoder = self._new_encoder(len(classes), encoder_seed)
+        self.classes_ = classes
+        with Progress("fitting the encoder", 3, bool(self.verbose)) as progress:
+            codes = self._fit_encoder(encoder, forest, given)
+            progress.advance("fitting the read-out")
+            self._fit_readout(readout, forest, codes, target, weight, readout_seed)
+            progress.advance("judging trees held out")
+            self._keep_surprise(forest, self._held_out_surprise(forest, encoder_seed))
+            progress.advance()
+        self._record_provenance(forest)
+        return self
+
+    def _fit_encoder(self, encoder: Any, forest: Forest, weight: Floats | None) -> Any:
+        """Fit the encoder; the columns of the codes that the read-out will see."""
+        takes_weight = weight is not None and has_fit_parameter(encoder, "sample_weight")
+        with _patience(NotConvergedWarning, self.encoder is None):
+            self.encoder_ = encoder.fit(forest, sample_weight=weight) if takes_weight else encoder.fit(forest)
+        self.vocabulary_ = getattr(self.encoder_, "vocabulary_", forest.vocabulary)
+        self.columns_ = np.zeros(0, np.int64)
+        codes = self._codes(forest)
+        self.columns_ = np.flatnonzero(np.bincount(codes.indices, minlength=codes.shape[1]))
+        if not len(self.columns_):
+            raise ForestError("the codes of all trees are zero, so there is nothing to learn from; use a mixture")
+        return codes[:, self.columns_]
+
+    def _fit_readout(
+        self, readout: Any, forest: Forest, codes: Any, target: NDArray[Any], weight: Floats | None, seed: int
+    ) -> None:
+        self.temperature_ = 1.0
+        if self.calibration == "temperature":
+            self.temperature_ = self._fit_temperature(readout, codes, target, weight, seed)
+        with _patience(ConvergenceWarning, isinstance(self.readout, str)):
+            if self.readout == "logistic":
+                (distinct,) = share(forest.arrays, max(1, forest.n_slots))
+                rows, total = ro.merge(target, distinct.tree_id, weight)
+                self.readout_ = readout.fit(codes[rows], target[rows], sample_weight=total)
+            else:
+                self.readout_ = readout.fit(codes, target, **_as_fit_params(weight))
+
+    def _new_encoder(self, n_classes: int, seed: int) -> Any:
+        if self.encoder is None:
+            settings = {"encoding": "score", "tol": 0.01, "sparse_output": True, "random_state": seed}
+            return HiddenTreeMixture(2 * n_classes, 4).set_params(**settings)
+        if not (hasattr(self.encoder, "fit") and hasattr(self.encoder, "transform")):
+            raise SettingError(f"encoder={self.encoder!r}; wanted a mixture or another transformer of forests, or None")
+        encoder = _seeded(clone(self.encoder), seed)
+        return encoder.set_params(sparse_output=True) if "sparse_output" in encoder.get_params() else encoder
+
+    def _new_readout(self, target: NDArray[Any], seed: int) -> Any:
+        if isinstance(self.readout, str):
+            if self.readout not in ro.READOUTS:
+                names = ", ".join(map(repr, ro.READOUTS))
+                raise SettingError(f"readout={self.readout!r}; wanted {names}, or a classifier of scikit-learn's")
+            return ro.make_readout(self.readout, self.hidden_units, target, seed)
+        if not (hasattr(self.readout, "fit") and hasattr(self.readout, "predict_proba")):
+            raise SettingError(f"readout={self.readout!r}; wanted a classifier with fit and predict_proba")
+        return _seeded(clone(self.readout), seed)
+
+    def _readout_weight(
+        self, readout: Any, target: NDArray[Any], classes: NDArray[Any], given: Floats | None
+    ) -> Floats | None:
+        """Weights of the trees for the read-out: the given ones times those of the classes."""
+        if self.class_weight is None and given is None:
+            return None
+        inner = getattr(readout, "estimator", readout)  # of a search, what it searches
+        if not has_fit_parameter(inner, "sample_weight"):
+            raise SettingError(
+                f"{type(inner).__name__} takes no weights of trees, so neither class_weight nor sample_weight can be "
+                f"obeyed; leave them out, use another read-out, or a scikit-learn in which it does"
+            )
+        if not (self.class_weight in (None, "balanced") or isinstance(self.class_weight, dict)):
+            raise SettingError(f"class_weight={self.class_weight!r}; wanted None, 'balanced', or weights by class")
+        if isinstance(self.class_weight, dict) and not set(self.class_weight) <= set(classes.tolist()):
+            unknown = sorted(map(str, set(self.class_weight) - set(classes.tolist())))
+            raise SettingError(f"class_weight names {', '.join(unknown)}, which is no class of the trees")
+        weight = np.asarray(compute_sample_weight(self.class_weight, target), np.float64)
+        return weight if given is None else weight * given
+
+    def _fit_temperature(
+        self, readout: Any, codes: Any, target: NDArray[Any], weight: Floats | None, seed: int
+    ) -> float:
+        with _patience(ConvergenceWarning, isinstance(self.readout, str)):
+            proba = cross_val_predict(
+                clone(readout),
+                codes,
+                target,
+                cv=ro.folds(seed),
+                method="predict_proba",
+                params=_as_fit_params(weight),
+            )
+        true = np.searchsorted(self.classes_, target)
+        return ro.fit_temperature(ro.log_of(proba), true, weight)
+
+    def _held_out_surprise(self, forest: Forest, seed: int) -> Floats | None:
+        """Surprise of each training tree by an encoder fitted to the others."""
+        if self.novelty is None or not hasattr(self.encoder_, "score_samples"):
+            return None
+        surprise = np.empty(forest.n_trees)
+        parts = KFold(min(ro.N_FOLDS, forest.n_trees), shuffle=True, random_state=seed)
+        for train, test in parts.split(np.zeros(forest.n_trees)):
+            part, held = split_off(forest, train, test)
+            other = clone(self.encoder_)
+            if "checkpoint" in other.get_params():
+                other.set_params(checkpoint=None)  # it belongs to the fit to all trees
+            with _patience(NotConvergedWarning, True):  # that fit has said so, if it is so
+                likelihood = other.fit(part).score_samples(held)
+            surprise[test] = surprise_of(likelihood, held, part.n_nodes)
+        return surprise
+
+    # ---- prediction ---------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """The codes of the trees, all columns of them, as the encoder gives them."""
+        check_is_fitted(self, "encoder_")
+        return self.encoder_.transform(X)
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of `transform`."""
+        check_is_fitted(self, "encoder_")
+        return np.asarray(self.encoder_.get_feature_names_out())
+
+    def _codes(self, forest: Forest) -> Any:
+        from scipy import sparse
+
+        codes = sparse.csr_array(self.encoder_.transform(forest))
+        # Single precision is plenty for sums of probabilities, and twice as quick for the network.
+        codes = codes.astype(np.float32) if self.readout == "mlp" else codes
+        return codes[:, self.columns_] if len(self.columns_) else codes
+
+    def _log_proba(self, forest: Forest) -> Floats:
+        return ro.log_of(self.readout_.predict_proba(self._codes(forest)))
+
+    def _log_likelihood(self, forest: Forest) -> Floats | None:
+        if not hasattr(self.encoder_, "score_samples"):
+            return None
+        return np.asarray(self.encoder_.score_samples(forest))
+
+    # ---- files --------------------------------------------------------------------------------------------------
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super()._pack()
+        if not isinstance(self.encoder_, ForestEstimator):
+            name = type(self.encoder_).__name__
+            raise ArboraError(f"the encoder is a {name}; files hold encoders of Arbora only: use one of them")
+        header["encoder_params"] = None if self.encoder is None else self.encoder._plain_params()
+        header["encoder"], more = self.encoder_._pack()
+        arrays |= {f"encoder.{name}": value for name, value in more.items()}
+        header["readout"], more = ro.pack(self.readout_)
+        # Of a search that was given, the file keeps what it found.
+        own = type(self.readout).__name__ == header["readout"]["readout"]
+        header["readout_given"] = ro.describe(self.readout) if own else header["readout"]
+        return header, arrays | {f"readout.{name}": value for name, value in more.items()}
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        from .. import restore
+
+        super()._restore(header, arrays)
+        self.encoder_ = restore(header["encoder"], ro.below("encoder", arrays))
+        if not isinstance(self.encoder_, ForestEstimator) or not hasattr(self.encoder_, "transform"):
+            raise ValueError(f"a {type(self.encoder_).__name__} encodes no trees")
+        n_columns = self.encoder_.transform(Forest.from_nested([])).shape[1]
+        check_array("columns_", self.columns_, np.int64, (None,), 0, n_columns - 1)
+        if not len(self.columns_):
+            raise ValueError("the read-out sees no column of the codes")
+        if self.encoder_.vocabulary_ != self.vocabulary_:
+            raise ValueError("the encoder knows other labels")
+        self.readout_ = ro.unpack(header["readout"], ro.below("readout", arrays), self.classes_, len(self.columns_))
+        if header["encoder_params"] is not None:
+            check_settings(type(self.encoder_), header["encoder_params"])
+            self.encoder = type(self.encoder_)(**header["encoder_params"])
+        if isinstance(self.class_weight, dict):  # JSON has text for keys, whatever the classes are
+            names = {str(name): name for name in self.classes_.tolist()}
+            self.class_weight = {names[key]: value for key, value in self.class_weight.items()}
+        if self.readout is None:
+            self.readout = ro.blank(header["readout_given"])
+        return self
+
+
+def _as_fit_params(weight: Floats | None) -> dict[str, Floats]:
+    return {} if weight is None else {"sample_weight": weight}
+
+
+def _seeded(estimator: Any, seed: int) -> Any:
+    """The estimator with a seed, if it takes one and has none."""
+    unset = "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None
+    return estimator.set_params(random_state=seed) if unset else estimator
+
+
+@contextlib.contextmanager
+def _patience(warning: type[Warning], ours: bool) -> Iterator[None]:
+    """Our own defaults end after a fixed number of steps at the latest, and need no warning about it."""
+    with warnings.catch_warnings():
+        if ours:
+            warnings.simplefilter("ignore", warning)
+        yield

@@ -1,0 +1,1 @@
+"""Edit distances between trees, and clustering by them."""

@@ -1,0 +1,388 @@
+"""Edit distances between trees: the least cost of deletions, insertions and renames that turn one into the other.
+
+A deleted node leaves its children to its parent.  An edit is known by the nodes that stay: a one-to-one mapping that
+keeps who is above whom and, in ordered trees, who is left of whom; its cost is that of the renames and of all nodes
+left out.  Ordered trees: Zhang and Shasha's dynamic programme (kernels/tree_edit.py).  Unordered trees: NP-hard, solved
+exactly by branch and bound (kernels/tree_cliques.py) within a budget, and said when that was not enough.
+"""
+
+import hashlib
+import os
+import warnings
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ForestError, InexactWarning, SettingError
+from ...files.container import digest
+from ...forest.forest import MISSING, Forest
+from ...forest.kernels import layout
+from ..forest_estimator import read_or_convert
+from ..settings import check_count, n_threads
+from .kernels import tree_cliques, tree_edit
+from .matrix_filling import Filling
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+#: One cost for every node, or costs by label; labels not named cost 1.
+NodeCost = float | Mapping[str, float]
+#: One cost for every change of label, or costs by (from, to); pairs not named cost 1.
+RenameCost = float | Mapping[tuple[str, str], float]
+
+# Pairs between two looks at Ctrl-C: a pair takes microseconds in order, and up to seconds without.
+_ORDERED_BLOCK, _UNORDERED_BLOCK = 4096, 16
+MOST_TABLED = 5_000  # labels: a table of renames is square in them
+
+
+class Costs(NamedTuple):
+    """Costs over a vocabulary, as kernels take them; rows and entries are label + 2, so that -2 and -1 have theirs."""
+
+    delete: Floats
+    insert: Floats
+    rename: Floats  # (n_labels + 2, n_labels + 2), or 1 x 1: the one price of a rename
+
+    @property
+    def symmetric(self) -> bool:
+        """Whether the distance is the same both ways."""
+        return np.array_equal(self.delete, self.insert) and np.array_equal(self.rename, self.rename.T)
+
+
+class EditMapping(NamedTuple):
+    """A cheapest edit; nodes are numbered as in a Forest of the tree alone: children first, the root last."""
+
+    distance: float
+    pairs: Ints  # (n, 2): nodes that stay, in the first tree and in the second
+    deleted: Ints  # nodes of the first tree that go
+    inserted: Ints  # nodes of the second tree that come
+    exact: bool
+
+
+# ---- two trees ------------------------------------------------------------------------------------------------------
+
+
+def edit_distance(
+    a: Any,
+    b: Any,
+    *,
+    ordered: bool = True,
+    labels: bool = True,
+    delete: NodeCost = 1.0,
+    insert: NodeCost = 1.0,
+    rename: RenameCost = 1.0,
+    budget: int = tree_cliques.BUDGET,
+) -> float:
+    """Edit distance of two trees, each nested or a Forest of one tree.
+
+    With ``ordered=False`` the order of siblings means nothing; with ``labels=False`` labels mean nothing and renames
+    are free.  A missing label, or one the vocabulary does not know, is a label of its own.  `budget` limits the search
+    on unordered trees; past it the result is an upper bound, and an `InexactWarning` says so.
+
+    >>> edit_distance(("a", ["b", "c"]), ("a", ["c", "b"]))
+    2.0
+    >>> edit_distance(("a", ["b", "c"]), ("a", ["c", "b"]), ordered=False)
+    0.0
+    >>> edit_distance(("a", [("b", ["c"])]), ("a", ["c"]), delete={"b": 0.25})
+    0.25
+    """
+    return _solve(*_two_trees(a, b), ordered, labels, (delete, insert, rename), budget)[1]
+
+
+def edit_mapping(
+    a: Any,
+    b: Any,
+    *,
+    ordered: bool = True,
+    labels: bool = True,
+    delete: NodeCost = 1.0,
+    insert: NodeCost = 1.0,
+    rename: RenameCost = 1.0,
+    budget: int = tree_cliques.BUDGET,
+) -> EditMapping:
+    """A cheapest edit of one tree into the other: which nodes stay, go and come; arguments as for `edit_distance`.
+
+    >>> found = edit_mapping(("a", [("b", ["c"])]), ("a", ["c"]))
+    >>> found.distance, found.pairs.tolist(), found.deleted.tolist()
+    (1.0, [[0, 0], [2, 1]], [1])
+    """
+    one, s, two, t = _two_trees(a, b)
+    pairs, distance, exact = _solve(one, s, two, t, ordered, labels, (delete, insert, rename), budget)
+    stays_1, stays_2 = np.zeros(one.sizes[s], np.bool_), np.zeros(two.sizes[t], np.bool_)
+    stays_1[pairs[:, 0]] = stays_2[pairs[:, 1]] = True
+    in_order = pairs[np.argsort(pairs[:, 0])]
+    return EditMapping(distance, in_order, np.flatnonzero(~stays_1), np.flatnonzero(~stays_2), exact)
+
+
+def _solve(
+    one: Forest,
+    s: int,
+    two: Forest,
+    t: int,
+    ordered: bool,
+    labels: bool,
+    given: tuple[NodeCost, NodeCost, RenameCost],
+    budget: int,
+) -> tuple[Ints, float, bool]:
+    """A cheapest mapping of two trees, nodes in post-order, its cost, and whether it certainly is the cheapest."""
+    check_count("budget", budget)
+    costs = make_costs(one.vocabulary, labels, *given)
+    if not labels:
+        one, two = without_labels(one), without_labels(two)
+    if not ordered:
+        pairs, distance, exact = _map_unordered(one.in_post_order(), s, two.in_post_order(), t, costs, budget)
+        _warn_if_inexact(int(not exact), 1)
+        return pairs, distance, exact
+    pairs, distance, found = tree_edit.mapping(one.arrays, s, two.arrays, t, costs)
+    if not found:  # siblings are stored in an odd order
+        one, two = one.in_post_order(), two.in_post_order()
+        pairs, distance, _ = tree_edit.mapping(one.arrays, s, two.arrays, t, costs)
+    return pairs, distance, True
+
+
+def _map_unordered(one: Forest, s: int, two: Forest, t: int, costs: Costs, budget: int) -> tuple[Ints, float, bool]:
+    """A cheapest mapping without regard to order, its cost, and whether it certainly is the cheapest."""
+    a, b = list_trees(one, costs), list_trees(two, costs)
+    pairs, distance, exact = tree_cliques.map_trees(a, s, b, t, costs.rename, budget)
+    return pairs, float(distance), bool(exact)
+
+
+def _two_trees(a: Any, b: Any) -> tuple[Forest, int, Forest, int]:
+    """Two trees as forests over one vocabulary, and their numbers in these."""
+    if not isinstance(a, Forest) and not isinstance(b, Forest):
+        both = Forest.from_nested([a, b])
+        return both, 0, both, 1
+    one, two = (tree if isinstance(tree, Forest) else Forest.from_nested([tree]) for tree in (a, b))
+    for forest in (one, two):
+        if forest.n_trees != 1:
+            wanted = "wanted one tree; edit_distances takes many"
+            raise ForestError(f"edit_distance: a forest of {forest.n_trees} trees; {wanted}")
+    if one.vocabulary != two.vocabulary:
+        words = list(dict.fromkeys(one.vocabulary + two.vocabulary))
+        one, two = one.with_vocabulary(words), two.with_vocabulary(words)
+    return one, 0, two, 0
+
+
+# ---- many trees -----------------------------------------------------------------------------------------------------
+
+
+def edit_distances(
+    X: Any,
+    Y: Any = None,
+    *,
+    ordered: bool = True,
+    labels: bool = True,
+    delete: NodeCost = 1.0,
+    insert: NodeCost = 1.0,
+    rename: RenameCost = 1.0,
+    budget: int = tree_cliques.BUDGET,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
+) -> Floats:
+    """Edit distance of every tree of X to every tree of Y, or of X without Y, as a dense matrix.
+
+    Equal trees are compared once, and only half the pairs if the costs are symmetric.  `n_jobs` threads (-1: all
+    processors) change the time and nothing else.  `progress` shows a bar: always, never, or (None) on a terminal.
+    `checkpoint` names a file that keeps what is done, every half minute and on Ctrl-C: the same call then goes on from
+    there, and the file is removed when all is done, unless `keep_checkpoint` leaves that to the caller, who may want to
+    write the matrix first.  Without it, Ctrl-C loses what was computed.  Memory: 8 bytes for every entry of the matrix,
+    and for each thread of ordered distances 24 bytes for every pair of nodes of the two largest trees.
+
+    >>> edit_distances([("a", ["b"]), "a", ("c", ["b"])])
+    array([[0., 1., 1.],
+           [1., 0., 2.],
+           [1., 2., 0.]])
+    """
+    check_count("budget", budget)
+    forest = read_or_convert(X)
+    other = None if Y is None else read_or_convert(Y)
+    both = forest if other is None else Forest.concat([bare(forest), bare(other)])
+    costs = make_costs(both.vocabulary, labels, delete, insert, rename)
+    both = both if labels else without_labels(both)
+    cut = None if other is None else forest.n_trees
+    return all_distances(both, cut, costs, ordered, budget, n_jobs, progress, checkpoint, keep_checkpoint)
+
+
+def all_distances(
+    forest: Forest,
+    cut: int | None,
+    costs: Costs,
+    ordered: bool,
+    budget: int = tree_cliques.BUDGET,
+    n_jobs: int | None = None,
+    progress: bool | None = None,
+    checkpoint: str | os.PathLike[str] | None = None,
+    keep_checkpoint: bool = False,
+) -> Floats:
+    """Distances of the first `cut` trees to the others, or, if it is None, of all trees among themselves."""
+    kind = kinds_of_trees(forest, ordered)
+    first = kind_first(kind)
+    n_first = forest.n_trees if cut is None else cut
+    rows, row_of = np.unique(kind[:n_first], return_inverse=True)
+    columns, column_of = (rows, row_of) if cut is None else np.unique(kind[n_first:], return_inverse=True)
+    compare = _comparer(forest, costs, ordered, budget)
+
+    def compare_kinds(pairs: Ints) -> tuple[Floats, Any]:
+        return compare(np.column_stack([first[rows[pairs[:, 0]]], first[columns[pairs[:, 1]]]]))
+
+    mark = "" if checkpoint is None else _fingerprint(forest, costs, cut, ordered, budget)
+    filling = Filling((len(rows), len(columns)), cut is None and costs.symmetric, checkpoint, mark)
+    block = _ORDERED_BLOCK if ordered else _UNORDERED_BLOCK
+    filling.run(compare_kinds, block, n_threads(n_jobs), "edit distances", progress)
+    filling.finish(keep_checkpoint)
+    _warn_if_inexact(filling.n_inexact, filling.value.size)
+    return filling.value[np.ix_(row_of, column_of)]
+
+
+def _fingerprint(forest: Forest, costs: Costs, *settings: Any) -> str:
+    """What distances belong to: the trees, the costs and the settings."""
+    arrays = [np.asarray(array) for array in (*forest.arrays, *costs)]
+    said = [digest(array) for array in arrays] + [repr(forest.vocabulary), repr(settings)]
+    return hashlib.sha256("\n".join(said).encode("utf-8", "backslashreplace")).hexdigest()
+
+
+def _comparer(forest: Forest, costs: Costs, ordered: bool, budget: int) -> Callable[[Ints], tuple[Floats, Any]]:
+    """A function from pairs of trees of the forest to distances, and whether each is exact."""
+    if ordered:
+        readings = read_forest(forest, costs)
+
+        def compare_ordered(pairs: Ints) -> tuple[Floats, Any]:
+            out = np.empty(len(pairs))
+            tree_edit.distances(pairs, readings, readings, costs.rename, out)
+            return out, np.ones(len(pairs), np.bool_)
+
+        return compare_ordered
+    trees = list_trees(forest, costs)
+
+    def compare_unordered(pairs: Ints) -> tuple[Floats, Any]:
+        out, exact = np.empty(len(pairs)), np.empty(len(pairs), np.bool_)
+        tree_cliques.distances(pairs, trees, trees, costs.rename, budget, out, exact)
+        return out, exact
+
+    return compare_unordered
+
+
+def _warn_if_inexact(n_inexact: int, n_pairs: int) -> None:
+    if n_inexact:
+        warnings.warn(
+            f"{n_inexact} of {n_pairs} unordered edit distances used up the search budget and are upper bounds; "
+            f"raise budget, or use ordered=True",
+            InexactWarning,
+            stacklevel=4,
+        )
+
+
+# ---- trees and costs as kernels take them ---------------------------------------------------------------------------
+
+
+def bare(forest: Forest) -> Forest:
+    """The trees alone: forests with and without classes or names can then be joined."""
+    return forest.with_target(None).with_name(None)
+
+
+def without_labels(forest: Forest) -> Forest:
+    """The same shapes, every label missing."""
+    return Forest._trusted(**{**forest._columns(), "label": np.full(forest.n_nodes, MISSING), "vocabulary": ()})
+
+
+def kinds_of_trees(forest: Forest, ordered: bool) -> Ints:
+    """A number for each tree that equal trees share: equal in order, or up to the order of siblings."""
+    children: list[list[int]] = [[] for _ in range(forest.n_nodes)]
+    number: dict[tuple[int, ...], int] = {}
+    kind = np.empty(forest.n_nodes, np.int64)
+    parent = forest.parent.tolist()
+    if ordered:  # siblings join their parent's list by slot, whatever their order in the columns
+        for u in np.lexsort((forest.slot, forest.parent)).tolist():
+            if parent[u] >= 0:
+                children[parent[u]].append(u)
+        for u, label in enumerate(forest.label.tolist()):  # children precede parents
+            kind[u] = number.setdefault((label, *(int(kind[v]) for v in children[u])), len(number))
+            children[u] = []
+    else:
+        for u, label in enumerate(forest.label.tolist()):
+            kind[u] = number.setdefault((label, *sorted(children[u])), len(number))
+            children[u] = []
+            if parent[u] >= 0:
+                children[parent[u]].append(int(kind[u]))
+    return np.unique(kind[forest.tree_start[1:] - 1], return_inverse=True)[1].astype(np.int64)
+
+
+def kind_first(kind: Ints) -> Ints:
+    """The first tree of each kind."""
+    return np.unique(kind, return_index=True)[1].astype(np.int64)
+
+
+def read_forest(forest: Forest, costs: Costs) -> tuple[tree_edit.Reading, tree_edit.Reading]:
+    """The trees in post-order, and in that of their mirror images."""
+    return _read(forest, costs, 1), _read(forest, costs, -1)
+
+
+def _read(forest: Forest, costs: Costs, sign: int) -> tree_edit.Reading:
+    siblings = np.lexsort((sign * forest.slot.astype(np.int64), forest.parent))
+    order, start = layout.post_order(forest.parent, siblings, forest.tree_start[1:] - 1)
+    first, key_start, key, work = tree_edit.read_order(forest.parent, order, start)
+    label = forest.label[order]
+    return tree_edit.Reading(
+        start, label, first, costs.delete[label + 2], costs.insert[label + 2], key_start, key, work, order
+    )
+
+
+def list_trees(forest: Forest, costs: Costs) -> tree_cliques.Trees:
+    """The trees as the unordered distance takes them."""
+    parent = np.where(forest.parent < 0, np.repeat(forest.tree_start[1:], forest.sizes), forest.parent)
+    parent -= np.repeat(forest.tree_start[:-1], forest.sizes)
+    label = forest.label.copy()
+    return tree_cliques.Trees(forest.tree_start.copy(), parent, label, costs.delete[label + 2], costs.insert[label + 2])
+
+
+def make_costs(
+    vocabulary: tuple[str, ...], labels: bool, delete: NodeCost, insert: NodeCost, rename: RenameCost
+) -> Costs:
+    """Check the costs and lay them out by label; labels the vocabulary does not know are allowed and do not occur."""
+    if not labels:
+        for name, cost in (("delete", delete), ("insert", insert)):
+            if isinstance(cost, Mapping):
+                raise SettingError(f"{name}: costs by label, but labels=False ignores labels; give one number")
+        words: tuple[str, ...] = ()
+        return Costs(_by_label("delete", delete, words), _by_label("insert", insert, words), np.zeros((1, 1)))
+    table = np.full((1, 1), 1.0)
+    if not isinstance(rename, Mapping):
+        table[0, 0] = _one_cost("rename", rename)
+    elif rename:
+        table = _rename_table(vocabulary, rename)
+    return Costs(_by_label("delete", delete, vocabulary), _by_label("insert", insert, vocabulary), table)
+
+
+def _by_label(name: str, cost: NodeCost, vocabulary: tuple[str, ...]) -> Floats:
+    if not isinstance(cost, Mapping):
+        return np.full(len(vocabulary) + 2, _one_cost(name, cost))
+    known = {str(label): _one_cost(f"{name}[{label!r}]", value) for label, value in cost.items()}
+    return np.array([1.0, 1.0, *(known.get(word, 1.0) for word in vocabulary)])
+
+
+def _rename_table(vocabulary: tuple[str, ...], rename: Mapping[tuple[str, str], float]) -> Floats:
+    if len(vocabulary) > MOST_TABLED:
+        raise SettingError(f"rename: costs by label for {len(vocabulary)} labels; at most {MOST_TABLED}; give a number")
+    table = np.ones((len(vocabulary) + 2,) * 2)
+    np.fill_diagonal(table, 0.0)
+    index = {word: m + 2 for m, word in enumerate(vocabulary)}
+    for pair, value in rename.items():
+        if not isinstance(pair, tuple) or len(pair) != 2:
+            raise SettingError(f"rename: key {pair!r}; wanted a pair of labels (from, to)")
+        one, two = str(pair[0]), str(pair[1])
+        cost = _one_cost(f"rename[{one!r}, {two!r}]", value)
+        if one in index and two in index:
+            table[index[one], index[two]] = cost
+            if (pair[1], pair[0]) not in rename:  # the way back costs the same unless it is named
+                table[index[two], index[one]] = cost
+    return table
+
+
+def _one_cost(name: str, cost: Any) -> float:
+    is_number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
+    if not is_number or not 0.0 <= cost < np.inf:
+        raise SettingError(f"{name}={cost!r}; wanted a finite cost of 0 or more")
+    return float(cost)

@@ -1,0 +1,115 @@
+"""What every estimator over forests shares: checking of input, saving and loading, provenance."""
+
+import hashlib
+import logging
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, ClassVar, Self, cast
+
+from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import ForestError
+from ..forest.forest import UNSEEN, Forest, as_forest
+from ..forest.store import ForestStore
+from ..io.sources import is_store
+from .file_checks import check_texts
+from .model_file import SavedEstimator, versions
+
+log = logging.getLogger(__name__)
+
+
+class ForestEstimator(SavedEstimator):
+    """A scikit-learn estimator whose samples are trees; subclasses name what they save."""
+
+    vocabulary_: Any
+    #: Whether a ForestStore is taken as it is, file by file; else it is read into memory.
+    _streams: ClassVar[bool] = False
+
+    def _check_forest(self, X: Any, at_least: int = 1) -> Forest:
+        """X as a Forest: one as it is, nested trees converted, file names read; a store stays one where it may.
+
+        What this returns has the sizes of a forest, `parts`, `take` and `with_vocabulary` in any case.
+        """
+        forest = open_or_convert(X) if self._streams else read_or_convert(X)
+        if forest.n_trees < at_least:
+            raise ForestError(
+                f"{type(self).__name__}: {forest.n_trees} trees; wanted at least {at_least}: check what was read"
+            )
+        return forest
+
+    def _in_training_terms(self, X: Any) -> Forest:
+        """X with labels numbered as in training; labels never seen there are reported and summed out."""
+        check_is_fitted(self, "vocabulary_")
+        forest = self._check_forest(X, at_least=0)
+        known = forest.with_vocabulary(self.vocabulary_)
+        n_unseen = _n_unseen(known) - _n_unseen(forest)  # those told before are not
+        if n_unseen:
+            log.warning("%d of %d nodes have labels never seen in training; summed out", n_unseen, forest.n_nodes)
+        return known
+
+    def _record_provenance(self, forest: Forest) -> None:
+        self.provenance_: dict[str, Any] = {
+            "model": type(self).__name__,
+            "params": self._plain_params(),
+            "n_trees": forest.n_trees,
+            "n_nodes": forest.n_nodes,
+            "data_sha256": fingerprint(forest),
+            **versions(),
+        }
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Put saved attributes back."""
+        super()._restore(header, arrays)
+        check_texts("vocabulary_", self.vocabulary_)
+        if len(set(self.vocabulary_)) != len(self.vocabulary_):
+            raise ValueError("the vocabulary names a label twice")
+        self.vocabulary_ = tuple(self.vocabulary_)
+        return self
+
+
+def _n_unseen(forest: Forest) -> int:
+    """Nodes whose label is unseen."""
+    return forest.n_unseen() if isinstance(forest, ForestStore) else int((forest.label == UNSEEN).sum())
+
+
+def open_or_convert(X: Any) -> Forest:
+    """As `read_or_convert`, but a store, or the path of one, is not read into memory."""
+    if isinstance(X, ForestStore):
+        return cast(Forest, X)  # it answers as a forest does wherever models that stream look
+    if is_store(X):
+        return cast(Forest, ForestStore(X))
+    return read_or_convert(X)
+
+
+def read_or_convert(X: Any) -> Forest:
+    """A Forest from a Forest, from a list of nested trees, or from files."""
+    if isinstance(X, Forest):
+        return X
+    if isinstance(X, Path) or (isinstance(X, str) and (os.path.exists(X) or any(c in X for c in "*?["))):
+        from ..io import read
+
+        return read(X)
+    if _all_files(X):
+        from ..io import read
+
+        return read(list(X))
+    return as_forest(X)
+
+
+def _all_files(X: Any) -> bool:
+    """Whether X is a list of names of existing files, rather than of one-node trees."""
+    if not isinstance(X, Sequence) or isinstance(X, (str, bytes)) or not len(X):
+        return False
+    return all(isinstance(x, Path) or (isinstance(x, str) and os.path.isfile(x)) for x in X)
+
+
+def fingerprint(forest: Forest) -> str:
+    """SHA-256 of the trees and the vocabulary."""
+    if isinstance(forest, ForestStore):
+        return forest.sha256
+    digest = hashlib.sha256("\0".join(forest.vocabulary).encode("utf-8", "surrogatepass"))
+    for column in forest.arrays:
+        digest.update(column.data)
+    return digest.hexdigest()

@@ -1,0 +1,1 @@
+"""Gaussian groups of rows, on one level and on two."""

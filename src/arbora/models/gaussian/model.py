@@ -1,0 +1,289 @@
+"""What DPGaussianMixture and NHCM share: settings of the prior, fitting, and prediction for rows never seen."""
+
+import logging
+from typing import Any, ClassVar, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+
+from ...errors import SettingError
+from ...inference import diagnostics
+from ...inference.diagnostics import NEW_GROUP
+from ..file_checks import check_array
+from ..settings import check_number
+from ..vector_estimator import FARTHEST, MOST_COMPARED, VectorEstimator, spread_out
+from . import sampler as gs
+from .kernels import blocks as bl
+from .kernels import nested_gaussian as ng
+
+log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+# Ranges of what is learnt: scale0 (1 is the variance of a column), kappa0 and spread.
+LOW, HIGH = np.array([1e-4, 1e-3, 1e-1]), np.array([10.0, 10.0, 10.0])
+
+
+class GaussianHierarchy(VectorEstimator):
+    """Clusters of Gaussian data with a normal-inverse-Wishart prior; subclasses say which hierarchy."""
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        *VectorEstimator._common,
+        *("concentration_", "scales_", "base_", "count_", "mean_", "scatter_", "cluster_"),
+    )
+
+    count_: Ints  # [sub-cluster]
+    mean_: Floats  # [sub-cluster, column], in the space of the model
+    scatter_: Floats  # [sub-cluster, column, column], lower triangle
+    cluster_: Ints  # [sub-cluster]
+    concentration_: Floats  # [2]: of clusters, of sub-clusters
+    scales_: Floats  # [3]: factor of base_, kappa0, spread
+    base_: Floats  # [column, column]
+
+    # ---- settings -----------------------------------------------------------------------------------------------
+
+    def _prior(self) -> int:
+        raise NotImplementedError
+
+    def _concentrations(self) -> tuple[float, float]:
+        raise NotImplementedError
+
+    def _spread(self) -> float | None:
+        return 0.0
+
+    def _check_settings(self) -> None:
+        self._check_run()
+        self._check_estimate()
+        check_number("novelty", self.novelty, 0.0, 1.0)
+        if self.kappa0 is not None:
+            check_number("kappa0", self.kappa0, 1e-9, 1e9)
+        if isinstance(self.n_split_merge, bool) or not isinstance(self.n_split_merge, (int, np.integer)):
+            raise SettingError(f"n_split_merge={self.n_split_merge!r}; wanted a whole number of 0 or more")
+        check_number("n_split_merge", self.n_split_merge, 0, 1e6)
+        check_number("n_start", self.n_start, 1, 1e6)
+        if self.init not in ("kmeans", "sequential", "one"):
+            raise SettingError(f"init={self.init!r}; wanted 'kmeans', 'sequential' or 'one'")
+        if self.concentration_prior is not None:
+            shape, rate = self.concentration_prior
+            check_number("shape of concentration_prior", shape, 1e-9, 1e9)
+            check_number("rate of concentration_prior", rate, 1e-9, 1e9)
+
+    def _setting(self, n_columns: int) -> gs.Setting:
+        """The prior in the space of the model, from the settings."""
+        dof0 = n_columns + 2.0 if self.dof0 is None else self.dof0
+        check_number("dof0", dof0, n_columns - 1 + 1e-9, 1e9)
+        base, low, high = self._scale0(n_columns), LOW.copy(), HIGH.copy()
+        given = [None if self.scale0 is None else 1.0, self.kappa0, self._spread()]
+        for which, value in enumerate(given):
+            if value is not None:
+                low[which] = high[which] = float(value)
+        return gs.Setting(
+            prior=self._prior(),
+            concentration=self._concentrations(),
+            concentration_prior=None if self.concentration_prior is None else tuple(self.concentration_prior),
+            dof0=float(dof0),
+            base=base,
+            low=low,
+            high=high,
+            n_split_merge=int(self.n_split_merge),
+            start=self.init,
+            n_start=int(self.n_start),
+        )
+
+    def _scale0(self, n_columns: int) -> Floats:
+        """The matrix scale0, or what a learnt one is a multiple of, in the space of the model."""
+        if self.scale0 is None:
+            return np.eye(n_columns)
+        value = np.asarray(self.scale0, np.float64)
+        if value.ndim == 0:
+            check_number("scale0", float(value), 1e-300, 1e300)
+            return np.eye(n_columns) * float(value)
+        if value.shape != (n_columns, n_columns) or not np.allclose(value, value.T):
+            raise SettingError(
+                f"scale0 has shape {value.shape}; wanted None, a number, or a symmetric ({n_columns}, {n_columns})"
+            )
+        scaled = value / np.outer(self.unit_, self.unit_)
+        if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled)[0] <= 0:
+            raise SettingError("scale0 must be positive definite")
+        return scaled
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Run the chains; y is ignored.  Ctrl-C keeps what was sampled so far."""
+        self._check_settings()
+        x = self._take(X)
+        setting = self._setting(x.shape[1])
+        sampler = self._sampler(x, setting)
+        self._sample(sampler, warn=sampler.exact)
+        levels, concentration, scales = self._estimate(setting)
+        self._keep(x, setting, levels, concentration, scales)
+        return self
+
+    def _sampler(self, x: Floats, setting: gs.Setting) -> Any:
+        return gs.NestedGibbs(x, setting)
+
+    def _estimate(self, setting: gs.Setting) -> tuple[Ints, Floats, Floats]:
+        """Levels of the point estimate, and the concentrations and scales that go with it."""
+        middle = [np.median(self.trace_.stack(name), axis=(0, 1)) for name in ("concentration", "scales")]
+        if setting.prior == ng.SINGLE and self.estimate == "vi":
+            flat = self.draws(0).reshape(-1, len(self.names_))
+            found = diagnostics.point_estimate(flat[spread_out(len(flat), MOST_COMPARED)], n_init=2, random_state=0)
+            return found.labels[None], middle[0], middle[1]
+        chain, draw = self._choose_draw(self.estimate)
+        levels = np.asarray(self.trace_.draws[chain]["levels"][draw], np.int64)
+        if self.estimate == "best":
+            middle = [np.asarray(self.trace_.draws[chain][name][draw]) for name in ("concentration", "scales")]
+        return diagnostics.canonical(levels), middle[0], middle[1]
+
+    def _keep(self, x: Floats, setting: gs.Setting, levels: Ints, concentration: Floats, scales: Floats) -> None:
+        """Take what prediction needs from the point estimate: sub-clusters as count, mean and scatter."""
+        fine = levels[-1]
+        n_subs = int(fine.max()) + 1
+        cluster = np.zeros(n_subs, np.int64)
+        cluster[fine] = levels[0]
+        blocks: bl.Blocks = bl.summarise(x, fine, n_subs)
+        self.level_labels_ = np.ascontiguousarray(levels, np.int64)
+        self.count_, self.mean_, self.scatter_ = blocks.number, blocks.mean, blocks.scatter
+        self.cluster_ = cluster
+        self.concentration_, self.scales_, self.base_ = np.asarray(concentration), np.asarray(scales), setting.base
+        sampler = gs.NestedGibbs(x, setting)
+        state = gs.State(fine, cluster, self.concentration_, self.scales_)
+        self.log_joint_ = sampler.log_joint(state, blocks) - len(x) * self._log_unit()
+
+    @property
+    def n_components_(self) -> int:
+        """Groups on the level of `labels_`."""
+        return int(self.labels_.max()) + 1
+
+    @property
+    def history_(self) -> Floats:
+        """Log joint after each sweep, [chain, sweep], in the space of the model."""
+        return self.trace_.info["log_joint"]
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        d, n, fine = self.n_features_in_, len(self.names_), self.level_labels_[-1]
+        single = self._prior() == ng.SINGLE
+        check_array("count_", self.count_, np.int64, (None,), 1, n)
+        n_subs = len(self.count_)
+        check_array("mean_", self.mean_, np.float64, (n_subs, d), -FARTHEST, FARTHEST)
+        check_array("scatter_", self.scatter_, np.float64, (n_subs, d, d), -(FARTHEST**2), FARTHEST**2)
+        check_array("cluster_", self.cluster_, np.int64, (n_subs,), 0, n_subs - 1)
+        check_array("concentration_", self.concentration_, np.float64, (2,), 0.0, 1e9)
+        check_array("scales_", self.scales_, np.float64, (3,), 0.0, 1e9)
+        check_array("base_", self.base_, np.float64, (d, d), -FARTHEST, FARTHEST)
+        right = len(self.level_labels_) == (1 if single else 2)
+        right = right and np.array_equal(np.bincount(fine, minlength=n_subs), self.count_)
+        if not right or not np.array_equal(self.cluster_[fine], self.level_labels_[0]):
+            raise ValueError("the clusters are not those of the rows")
+        least = self.concentration_[: 1 if single else 2].min()
+        if least <= 0 or self.scales_[:2].min() < 1e-12:
+            raise ValueError("concentrations and scales must be above zero")
+        if single and self.scales_[2] != 0:
+            raise ValueError("one level of clusters has no spread")
+        self._setting(d)
+        with np.errstate(all="ignore"):
+            trial, _ = self._log_weights(np.zeros((1, d)))
+        if not np.isfinite(trial).all():
+            raise ValueError("its matrices give no densities")
+        return self
+
+    # ---- rows never seen ----------------------------------------------------------------------------------------
+
+    def _log_weights(self, x: Floats) -> tuple[Floats, Ints]:
+        """Log of weight times density of rows, [row, sub-cluster | new in each cluster | new], and their cluster.
+
+        The densities are Student's, given the training rows and the point estimate; the last entry, cluster -1, is a
+        cluster nobody is in yet.
+        """
+        prior, (factor, kappa0, spread) = self._prior(), self.scales_
+        a0, a1 = self.concentration_
+        n_subs, n_clusters = len(self.count_), int(self.cluster_.max()) + 1
+        size, n_sub = np.bincount(self.cluster_, self.count_), np.bincount(self.cluster_)
+        share = np.zeros(n_clusters) if prior != ng.NESTED else np.log(size / (size + a1))
+        columns, home = [], []
+        for r in range(n_clusters):
+            mine = np.flatnonzero(self.cluster_ == r)
+            place, k, psi = self._places(mine, factor, kappa0, spread)
+            root = np.linalg.cholesky(psi)
+            new = np.log(a1 * n_sub[r] / (n_subs + a0)) if prior == ng.FLAT else np.log(max(a1, 1e-300)) + share[r]
+            weight = np.append(np.log(self.count_[mine]) + share[r], new)
+            for t in range(len(mine) + (prior != ng.SINGLE)):
+                columns.append(weight[t] + self._student(x, place[t], k[t], root, size[r]))
+                home.append(r)
+        alone = np.log(a0) + (np.log(a1 / (n_subs + a0)) if prior == ng.FLAT else 0.0)
+        fresh = 1.0 / (spread + 1.0 / kappa0)
+        columns.append(
+            alone + self._student(x, np.zeros(x.shape[1]), fresh, np.linalg.cholesky(factor * self.base_), 0)
+        )
+        return np.stack(columns, axis=1), np.array([*home, NEW_GROUP])
+
+    def _places(self, mine: Ints, factor: float, kappa0: float, spread: float) -> tuple[Floats, Floats, Floats]:
+        """Means and their precisions k for the sub-clusters of one cluster and a new one, and Psi of the cluster."""
+        n = self.count_[mine].astype(float)
+        w = n / (1.0 + spread * n)
+        kappa = kappa0 + w.sum()
+        centre = w @ self.mean_[mine] / kappa
+        lower = np.tril(self.scatter_[mine].sum(axis=0))
+        psi = factor * self.base_ + lower + np.tril(lower, -1).T
+        psi += (self.mean_[mine].T * w) @ self.mean_[mine] - kappa * np.outer(centre, centre)
+        rest = np.append(kappa - w, kappa)
+        k = 1.0 / (spread + 1.0 / rest)
+        around = (kappa * centre - np.vstack([w[:, None] * self.mean_[mine], np.zeros(len(centre))])) / rest[:, None]
+        total = np.vstack([n[:, None] * self.mean_[mine], np.zeros(len(centre))])
+        k_all = k + np.append(n, 0.0)
+        return (k[:, None] * around + total) / k_all[:, None], k_all, psi
+
+    def _student(self, x: Floats, place: Floats, k: float, root: Any, n: float) -> Floats:
+        """Log predictive density of rows in the space of the model."""
+        from scipy.linalg import solve_triangular
+        from scipy.special import gammaln
+
+        d = x.shape[1]
+        v = (d + 2.0 if self.dof0 is None else self.dof0) + n
+        shrink = k / (k + 1.0)
+        form = (solve_triangular(root, (x - place).T, lower=True) ** 2).sum(axis=0)
+        value = gammaln((v + 1) / 2) - gammaln((v + 1 - d) / 2) + 0.5 * d * np.log(shrink / np.pi)
+        return np.asarray(value - np.log(np.diag(root)).sum() - 0.5 * (v + 1) * np.log1p(shrink * form))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Probability of each group for each row, given the point estimate; the last column is a group never seen."""
+        logs, home = self._log_weights(self._give(X))
+        n_groups = int(home.max()) + 1
+        joined = np.stack([logsumexp(logs[:, home == r], axis=1) for r in [*range(n_groups), NEW_GROUP]], axis=1)
+        return np.asarray(np.exp(joined - logsumexp(joined, axis=1, keepdims=True)))
+
+    def predict(self, X: Any) -> Ints:
+        """Most probable group of each row; -1 where a new one is more probable than `novelty`."""
+        proba = self.predict_proba(X)
+        return np.where(proba[:, -1] > self.novelty, NEW_GROUP, proba[:, :-1].argmax(axis=1))
+
+    def predict_levels(self, X: Any) -> Ints:
+        """Groups of new rows on every level, [level, datum]; -1 where a new one is more probable than `novelty`.
+
+        The first level is `predict`; a sub-cluster is sought in that cluster only, so that levels are nested.
+        """
+        top = self.predict(X)
+        if len(self.level_labels_) == 1:
+            return top[None]
+        logs, home = self._log_weights(self._give(X))
+        fine = np.full(len(top), NEW_GROUP)
+        for r in range(int(home.max()) + 1):
+            inside = logs[np.ix_(top == r, home == r)]  # sub-clusters of r, and last a new one
+            proba = np.exp(inside - logsumexp(inside, axis=1, keepdims=True))
+            best = np.flatnonzero(self.cluster_ == r)[proba[:, :-1].argmax(axis=1)]
+            fine[top == r] = np.where(proba[:, -1] > self.novelty, NEW_GROUP, best)
+        return np.stack([top, fine])
+
+    def score_samples(self, X: Any) -> Floats:
+        """Log predictive density of each row given the point estimate, in the units of the data."""
+        logs, _ = self._log_weights(self._give(X))
+        total = len(self.names_) + (self.concentration_[1] if self._prior() == ng.FLAT else self.concentration_[0])
+        return np.asarray(logsumexp(logs, axis=1) - np.log(total) - self._log_unit())
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log predictive density of the rows."""
+        return float(self.score_samples(X).mean())

@@ -1,0 +1,1 @@
+"""Hidden tree Markov models: one tree model, its finite mixture and its infinite mixture."""

@@ -1,0 +1,324 @@
+"""Split and merge groups of a Dirichlet-process mixture of products of Dirichlet-multinomials (Jain and Neal 2004).
+
+A datum is a bag: unique cells with counts; cells belong to rows, and each row is a multinomial whose probabilities,
+Dirichlet a priori, are integrated out.  Groups of hidden-tree counts number their states each in its own way: a merge
+therefore draws which states correspond, and the reverse split knows the probability of that draw.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....jit import inlined, jit
+
+REJECTED, SPLIT, MERGED = 0, 1, 2
+# Up to so many factors are multiplied before the product is looked at; beyond, lgamma is quicker.
+FEW = 16
+SMALL, LARGE = 1e-100, 1e100
+
+
+class Bags(NamedTuple):
+    """Counts of every datum: entries start[t] to stop[t] of cell and times."""
+
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    cell: NDArray[np.int32]
+    times: NDArray[np.int32]
+
+
+class Table(NamedTuple):
+    """The row of every cell, and the Dirichlet parameters of cells and, summed, of rows."""
+
+    row: NDArray[np.int64]
+    prior: NDArray[np.float64]
+    row_prior: NDArray[np.float64]
+
+
+class Layout(NamedTuple):
+    """Where in the cells of a hidden tree each kind of count starts, and how it is shaped."""
+
+    leaf: int  # [slot + root, leaf_width]
+    emission: int  # [label, state]
+    switch: int  # [slot]
+    transition: int  # [slot, n_pairs, state]
+    shape: int  # counts that know no states: hits and misses of the branching
+    end: int
+    leaf_width: int  # states, and "nothing there" in the slot reading
+    n_pairs: int  # child states, and the absent child where it is one
+    n_states: int
+
+
+@inlined
+def _log_rise(a, n):
+    """log of a (a + 1) ... (a + n - 1)."""
+    if n == 1:
+        return math.log(a)
+    if n <= 8:
+        product = a
+        for x in range(1, n):
+            product *= a + x
+        return math.log(product)
+    return math.lgamma(a + n) - math.lgamma(a)
+
+
+@inlined
+def _move(bags, table, t, side, sign, groups):
+    """Add the bag of t to a side (sign 1) or take it away (-1)."""
+    row, cell, count = table.row, bags.cell, bags.times
+    in_cell, in_row, size = groups
+    for x in range(bags.start[t], bags.stop[t]):
+        in_cell[side, cell[x]] += sign * count[x]
+        in_row[side, row[cell[x]]] += sign * count[x]
+    size[side] += sign
+    return 0
+
+
+@inlined
+def _log_odds(bags, table, t, groups, scratch):
+    """log of P(t joins side 0) / P(t joins side 1), t being in neither."""
+    row, prior, row_prior = table.row, table.prior, table.row_prior
+    cell, count = bags.cell, bags.times
+    in_cell, in_row, size = groups
+    touched, row_count = scratch
+    odds = 0.0
+    ratio = size[0] / size[1]  # a product of many factors, its log taken as seldom as its range allows
+    n_touched = 0
+    for x in range(bags.start[t], bags.stop[t]):
+        c, n = cell[x], count[x]
+        if in_cell[0, c] != in_cell[1, c]:
+            a, b = prior[c] + in_cell[0, c], prior[c] + in_cell[1, c]
+            if n <= FEW:
+                for y in range(n):
+                    ratio *= (a + y) / (b + y)
+            else:
+                odds += _log_rise(a, n) - _log_rise(b, n)
+            if not SMALL < ratio < LARGE:
+                odds += math.log(ratio)
+                ratio = 1.0
+        r = row[c]
+        if row_count[r] == 0:
+            touched[n_touched] = r
+            n_touched += 1
+        row_count[r] += n
+    for x in range(n_touched):
+        r = touched[x]
+        n = row_count[r]
+        row_count[r] = 0
+        if in_row[0, r] != in_row[1, r]:
+            a, b = row_prior[r] + in_row[0, r], row_prior[r] + in_row[1, r]
+            if n <= FEW:
+                for y in range(n):
+                    ratio *= (b + y) / (a + y)
+            else:
+                odds -= _log_rise(a, n) - _log_rise(b, n)
+            if not SMALL < ratio < LARGE:
+                odds += math.log(ratio)
+                ratio = 1.0
+    return odds + math.log(ratio)
+
+
+@inlined
+def _log_sides(odds):
+    """(log P(side 0), log P(side 1)) from log odds, without overflow."""
+    if odds > 0:
+        low = -math.log1p(math.exp(-odds))
+        return low, low - odds
+    low = -math.log1p(math.exp(odds))
+    return low + odds, low
+
+
+@jit
+def _scan(rng, bags, table, others, side, groups, scratch, mode):
+    """One restricted scan over the other members; log probability of the sides chosen.
+
+    mode 0 seats them for the first time, 1 reseats them, 2 moves them to the sides they are told (in `side`, + 2).
+    """
+    log_q = 0.0
+    for x in range(others.shape[0]):
+        t = others[x]
+        if mode != 0:
+            _move(bags, table, t, side[x] & 1, -1, groups)
+        log_0, log_1 = _log_sides(_log_odds(bags, table, t, groups, scratch))
+        if mode == 2:
+            chosen = side[x] >> 1
+        else:
+            chosen = 0 if math.log(1.0 - rng.random()) < log_0 else 1
+        side[x] = chosen
+        log_q += log_0 if chosen == 0 else log_1
+        _move(bags, table, t, chosen, 1, groups)
+    return log_q
+
+
+@jit
+def _log_marginal(in_cell, in_row, table):
+    """log P(all bags of a group), up to what splits and merges leave alone."""
+    prior, row_prior = table.prior, table.row_prior
+    total = 0.0
+    for c in range(in_cell.shape[0]):
+        if in_cell[c] > 0:
+            total += _log_rise(prior[c], in_cell[c])
+    for r in range(in_row.shape[0]):
+        if in_row[r] > 0:
+            total -= _log_rise(row_prior[r], in_row[r])
+    return total
+
+
+@jit
+def _align(rng, groups, table, layout, match, draw):
+    """Log probability of the correspondence of states in `match` (state of side 0 -> state of side 1), drawn if asked.
+
+    States are matched one after another in proportion to exp(gain from pooling their label counts).
+    """
+    n_states = layout.n_states
+    n_labels = (layout.switch - layout.emission) // n_states
+    in_cell, prior = groups[0], table.prior
+    base = table.row_prior[table.row[layout.emission]] if n_labels > 0 else 0.0
+    gain = np.zeros(n_states)
+    free = np.ones(n_states, np.bool_)
+    log_q = 0.0
+    for i in range(n_states):
+        top = -np.inf
+        for j in range(n_states):
+            gain[j] = 0.0
+            if not free[j]:
+                continue
+            total_0, total_1 = 0, 0
+            for m in range(n_labels):
+                c = layout.emission + m * n_states
+                a, b = in_cell[0, c + i], in_cell[1, c + j]
+                total_0 += a
+                total_1 += b
+                if a > 0 and b > 0:
+                    gain[j] += _log_rise(prior[c] + a, b) - _log_rise(prior[c], b)
+            if total_0 > 0 and total_1 > 0:
+                gain[j] -= _log_rise(base + total_0, total_1) - _log_rise(base, total_1)
+            top = max(top, gain[j])
+        total = 0.0
+        for j in range(n_states):
+            if free[j]:
+                total += math.exp(gain[j] - top)
+        if draw:
+            left = rng.random() * total
+            match[i] = -1
+            for j in range(n_states):
+                if free[j]:
+                    match[i] = j
+                    left -= math.exp(gain[j] - top)
+                    if left < 0.0:
+                        break
+        free[match[i]] = False
+        log_q += gain[match[i]] - top - math.log(total)
+    return log_q
+
+
+@jit
+def renumber_states(bags, trees, new, layout):
+    """Call state j of these trees new[j], in place."""
+    n_states, n_pairs, width = layout.n_states, layout.n_pairs, layout.leaf_width
+    cell = bags.cell
+    for t in trees:
+        for x in range(bags.start[t], bags.stop[t]):
+            c = cell[x]
+            if c < layout.emission:
+                l, i = divmod(c - layout.leaf, width)
+                if i < n_states:
+                    cell[x] = layout.leaf + l * width + new[i]
+            elif c < layout.switch:
+                m, i = divmod(c - layout.emission, n_states)
+                cell[x] = layout.emission + m * n_states + new[i]
+            elif layout.transition <= c < layout.shape:
+                pair, i = divmod(c - layout.transition, n_states)
+                l, j = divmod(pair, n_pairs)
+                child = new[j] if j < n_states else j
+                cell[x] = layout.transition + (l * n_pairs + child) * n_states + new[i]
+
+
+@jit
+def _choose(rng, label):
+    """Two data, the other members of their groups in random order, and the side each is on (0: with the first)."""
+    n = label.shape[0]
+    first = rng.integers(0, n)
+    second = rng.integers(0, n - 1)
+    second += second >= first
+    others = np.empty(n, np.int64)
+    n_others = 0
+    for t in range(n):
+        if t not in (first, second) and label[t] in (label[first], label[second]):
+            others[n_others] = t
+            n_others += 1
+    others = others[:n_others].copy()
+    for x in range(n_others - 1, 0, -1):
+        y = rng.integers(0, x + 1)
+        others[x], others[y] = others[y], others[x]
+    side = np.zeros(n_others, np.int64)
+    for x in range(n_others):
+        side[x] = label[others[x]] != label[first]
+    return first, second, others, side
+
+
+@jit
+def _call_alike(rng, bags, table, layout, first, second, others, side):
+    """Renumber the states of the second side after those of the first that they are drawn to correspond to."""
+    groups = _empty_groups(table)
+    _move(bags, table, first, 0, 1, groups)
+    _move(bags, table, second, 1, 1, groups)
+    for x in range(others.shape[0]):
+        _move(bags, table, others[x], side[x], 1, groups)
+    match = np.empty(layout.n_states, np.int64)
+    _align(rng, groups, table, layout, match, True)
+    new = np.empty(layout.n_states, np.int64)
+    new[match] = np.arange(layout.n_states)
+    renumber_states(bags, np.append(others[side == 1], second), new, layout)
+
+
+@jit
+def _empty_groups(table):
+    """No counts in the cells and rows of two sides."""
+    n_cells, n_rows = table.row.shape[0], table.row_prior.shape[0]
+    return np.zeros((2, n_cells), np.int64), np.zeros((2, n_rows), np.int64), np.zeros(2, np.int64)
+
+
+@jit
+def split_or_merge(rng, label, bags, table, layout, log_concentration, n_scans):
+    """Pick two data; propose to split their group, or to merge their two; REJECTED, SPLIT or MERGED.
+
+    `label` is updated in place; a new group gets the number max + 1.  The proposal starts from the two data, seats the
+    others one after another and reseats them n_scans times; the last scan is the one whose probability counts.
+    States of the second group may be renumbered even when nothing else happens: their numbers mean nothing.
+    """
+    if label.shape[0] < 2:
+        return REJECTED
+    first, second, others, now = _choose(rng, label)
+    splitting = label[first] == label[second]
+    if not splitting:
+        _call_alike(rng, bags, table, layout, first, second, others, now)
+    groups = _empty_groups(table)
+    scratch = (np.empty(table.row_prior.shape[0], np.int64), np.zeros(table.row_prior.shape[0], np.int64))
+    side = np.zeros(others.shape[0], np.int64)
+    _move(bags, table, first, 0, 1, groups)
+    _move(bags, table, second, 1, 1, groups)
+    _scan(rng, bags, table, others, side, groups, scratch, 0)
+    for _ in range(n_scans - 1):
+        _scan(rng, bags, table, others, side, groups, scratch, 1)
+    if not splitting:
+        side += 2 * now
+    log_q = _scan(rng, bags, table, others, side, groups, scratch, 1 if splitting else 2)
+
+    in_cell, in_row, size = groups
+    log_ratio = log_concentration + math.lgamma(size[0]) + math.lgamma(size[1]) - math.lgamma(size[0] + size[1])
+    for x in range(2):
+        log_ratio += _log_marginal(in_cell[x], in_row[x], table)
+    log_ratio -= _log_marginal(in_cell[0] + in_cell[1], in_row[0] + in_row[1], table) + log_q
+    # The new group may number its states in n_states! ways; the reverse merge must find the one that fits.
+    same = np.arange(layout.n_states)
+    log_ratio += math.lgamma(layout.n_states + 1.0) + _align(rng, groups, table, layout, same, False)
+    if math.log(1.0 - rng.random()) >= (log_ratio if splitting else -log_ratio):
+        return REJECTED
+    joined = label.max() + 1 if splitting else label[first]
+    label[second] = joined
+    for x in range(others.shape[0]):
+        if side[x] == 1:
+            label[others[x]] = joined
+    return SPLIT if splitting else MERGED

@@ -1,0 +1,76 @@
+"""Draw trees, or labels for given shapes, from a mixture of hidden trees."""
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArboraError
+from ...forest.forest import Forest
+from . import tree_model as tm
+from .kernels import node_states
+from .node_posteriors import plain_shards
+
+# A drawn tree larger than this is taken as a sign that the branching does not die out.
+MAX_NODES = 1_000_000
+
+
+def draw_rows(rng: np.random.Generator, proba: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A column for each row, drawn in proportion to the row."""
+    edge = np.cumsum(proba, axis=1)
+    point = rng.random(len(proba)) * edge[:, -1]
+    return np.asarray((edge <= point[:, None]).sum(axis=1).clip(max=proba.shape[1] - 1))
+
+
+def draw_forest(
+    rng: np.random.Generator,
+    spec: tm.Spec,
+    weight: NDArray[np.float64],
+    params: tm.Params,
+    vocabulary: tuple[str, ...],
+    n_samples: int,
+    skeleton: Forest | None,
+) -> Forest:
+    """Trees with their component as target: shapes first (or given), then labels from the leaves up."""
+    if not vocabulary:
+        raise ArboraError("sample: the model knows no labels, so it has none to draw")
+    n = n_samples if skeleton is None else skeleton.n_trees
+    component = draw_rows(rng, np.tile(weight, (n, 1)))
+    shape = _draw_shapes(rng, spec, params, component) if skeleton is None else skeleton
+    lane = np.repeat(component, shape.sizes)
+    label = np.empty(shape.n_nodes, np.int32)
+    arrays = (params.leaf, params.emission, params.switch, params.transition)
+    if not spec.absent_is_state:  # a row for the absent child keeps one signature; it is never read
+        arrays = (*arrays[:3], np.pad(params.transition, ((0, 0), (0, 1), (0, 0), (0, 0))))
+    node = 0
+    for shard in plain_shards(spec, 1, shape):
+        rows = slice(node, node + shard.n_units)
+        _, label[rows] = node_states.draw_states_labels(
+            rng, shard.units, lane[rows].copy(), arrays, not spec.absent_is_state
+        )
+        node += shard.n_units
+    return Forest(shape.parent, shape.slot, label, shape.tree_start, vocabulary, target=component, name=shape.name)
+
+
+def _draw_shapes(rng: np.random.Generator, spec: tm.Spec, params: tm.Params, component: NDArray[np.int64]) -> Forest:
+    if spec.structure is None:
+        raise ArboraError(
+            "sample: this model says nothing about shapes; give skeleton=forest to draw labels for given shapes, "
+            "or fit with structure='branching'"
+        )
+    children = params.branching.sum(axis=0)
+    if spec.pooled:
+        last = params.branching[-1]
+        children += last / np.maximum(1.0 - last, 1e-12) - last
+    endless = component[children[component] >= 1.0]
+    if len(endless):
+        k = endless[0]
+        raise ArboraError(
+            f"sample: component {k} has {children[k]:.2f} children a node on average, so its trees may never end; "
+            f"fit with a lower branching_prior or more trees, or give skeleton="
+        )
+    parent, slot, tree, done = node_states.draw_shapes(rng, params.branching, component, MAX_NODES, spec.pooled)
+    if done < len(component):
+        raise ArboraError(
+            f"sample: a tree of component {component[done]} grew beyond {MAX_NODES} nodes; give skeleton= for shapes"
+        )
+    blank = np.full(len(parent), -2, np.int32)
+    return Forest.from_parents(parent, blank, slot=slot, tree=tree, vocabulary=["-"])

@@ -1,0 +1,154 @@
+"""HiddenTree: a single switching-parent hidden tree model (paper 000 section 3)."""
+
+import os
+from typing import Any, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from ...forest.forest import Forest
+from ...inference.em import EMResult
+from . import node_posteriors as nodes
+from . import tree_model as tm
+from .mixture import PROBABILITIES, SHARD_BYTES, HiddenTreeMixture
+from .passes import Batch, MixtureCounts, MixtureParams
+
+Floats = NDArray[np.float64]
+
+
+class HiddenTree(HiddenTreeMixture):
+    """One hidden tree model; it groups trees by the state of their root.
+
+    Parameters are those of `HiddenTreeMixture` without the components.  Fitted arrays have no component axis.
+    """
+
+    def __init__(
+        self,
+        n_states: int = 4,
+        *,
+        absent: tm.Absent = "bottom",
+        structure: tm.Structure = "branching",
+        prior: float = 1.1,
+        leaf_prior: float | None = None,
+        emission_prior: float | None = None,
+        switch_prior: float | None = None,
+        transition_prior: float | None = None,
+        branching_prior: float | None = None,
+        n_init: int = 1,
+        max_iter: int = 200,
+        tol: float = 1e-3,
+        n_slots: int | None = None,
+        warm_start: bool = False,
+        learning_decay: float = 0.7,
+        encoding: str = "sum",
+        sparse_output: bool = False,
+        shared: bool = True,
+        shard_bytes: int = SHARD_BYTES,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        super().__init__(
+            n_components=1,
+            n_states=n_states,
+            absent=absent,
+            structure=structure,
+            prior=prior,
+            leaf_prior=leaf_prior,
+            emission_prior=emission_prior,
+            switch_prior=switch_prior,
+            transition_prior=transition_prior,
+            branching_prior=branching_prior,
+            init="random",
+            n_init=n_init,
+            max_iter=max_iter,
+            tol=tol,
+            n_slots=n_slots,
+            warm_start=warm_start,
+            learning_decay=learning_decay,
+            encoding=encoding,
+            sparse_output=sparse_output,
+            shared=shared,
+            shard_bytes=shard_bytes,
+            checkpoint=checkpoint,
+            n_jobs=n_jobs,
+            random_state=random_state,
+            verbose=verbose,
+        )
+
+    @classmethod
+    def from_parameters(  # type: ignore[override]
+        cls,
+        *,
+        leaf_prob: ArrayLike,
+        emission_prob: ArrayLike,
+        switch_prob: ArrayLike,
+        transition_prob: ArrayLike,
+        branching_prob: ArrayLike | None = None,
+        vocabulary: Any = None,
+        absent: tm.Absent = "bottom",
+    ) -> Self:
+        """A fitted model with these parameters, without component axis; a vocabulary left out is "0", "1", ..."""
+        return super().from_parameters(
+            weight=np.ones(1),
+            leaf_prob=np.asarray(leaf_prob)[None],
+            emission_prob=np.asarray(emission_prob)[None],
+            switch_prob=np.asarray(switch_prob)[None],
+            transition_prob=np.asarray(transition_prob)[None],
+            branching_prob=None if branching_prob is None else np.asarray(branching_prob)[None],
+            vocabulary=vocabulary,
+            absent=absent,
+        )
+
+    @classmethod
+    def _sized(cls, n_components: int, n_states: int, absent: tm.Absent, structure: tm.Structure) -> Self:
+        return cls(n_states=n_states, absent=absent, structure=structure)
+
+    def _set_fitted_params(self, params: MixtureParams) -> None:
+        super()._set_fitted_params(params)
+        for name in PROBABILITIES:
+            setattr(self, name, getattr(self, name)[0])
+
+    def _by_component(self, name: str) -> Floats:
+        return np.asarray(getattr(self, name)[None])
+
+    def _keep(
+        self,
+        result: EMResult[MixtureParams],
+        batch: Batch,
+        forest: Forest,
+        counts: MixtureCounts | None = None,
+        reorder: bool = True,
+    ) -> None:
+        """Store the result with states in canonical order: by decreasing number of roots, ties by first tree."""
+        if reorder:
+            root = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
+            first = np.full(self.n_states, batch.n_trees)
+            np.minimum.at(first, root, np.arange(batch.n_trees))
+            order = np.lexsort((first, -np.bincount(root, minlength=self.n_states)))
+            tree = tm.reorder_states(batch.spec, result.params.tree, order)
+            result = result._replace(params=MixtureParams(result.params.weight, tree))
+            if counts is not None:
+                counts = counts._replace(tree=tm.reorder_states(batch.spec, counts.tree, order))
+        super()._keep(result, batch, forest, counts, reorder=False)
+        self.labels_ = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Posterior of the root's state of each tree; uniform where the model cannot produce the tree."""
+        forest = self._in_training_terms(X)
+        with self._batch(forest, self.spec_) as batch:
+            root = batch.root_posterior(self._fitted_params().tree)[:, :, 0]
+        impossible = root.sum(axis=1) <= 0
+        root[impossible] = 1.0 / self.n_states
+        return np.asarray(root)
+
+    def posterior(self, X: Any) -> Floats:
+        """P(state | tree) of every node, shape (n_nodes, n_states)."""
+        forest = self._in_training_terms(X)
+        params = self._fitted_params().tree
+        parts = [nodes.posterior(self.spec_, params, part, np.ones((part.n_trees, 1))) for part in forest.parts()]
+        return np.asarray(np.concatenate(parts)[:, 0])
+
+    def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
+        return np.zeros(forest.n_trees, np.int64)

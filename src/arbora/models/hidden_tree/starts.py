@@ -1,0 +1,59 @@
+"""Starting points for EM on mixtures of trees."""
+
+import warnings
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.cluster import KMeans
+from sklearn.exceptions import ConvergenceWarning
+
+from ...forest.forest import Forest
+
+STARTS = ("kmeans", "random")
+# M-steps with the clusters of the start held fixed, before EM or sampling proper.
+START_STEPS = 3
+
+
+def cluster_start(
+    forest: Forest, n_slots: int, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """Clusters of the trees by k-means on square roots of relative (slot, label) counts.
+
+    The square root makes the Euclidean distance Hellinger's, which suits proportions.
+    """
+    return cluster_features(hellinger_features(forest, n_slots), n_clusters, rng, weight)
+
+
+def cluster_features(
+    features: Any, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """Clusters of rows by k-means from one k-means++ start; some may stay empty."""
+    seed = int(rng.integers(2**31 - 1))
+    means = KMeans(n_clusters=min(n_clusters, features.shape[0]), init="k-means++", n_init=1, random_state=seed)
+    with warnings.catch_warnings():
+        # Fewer distinct trees than clusters leave clusters empty, which is what the caller wants to see.
+        warnings.simplefilter("ignore", ConvergenceWarning)
+        return means.fit_predict(features, sample_weight=weight).astype(np.int64)
+
+
+def hellinger_features(forest: Forest, n_slots: int) -> Any:
+    """Square roots of relative (slot, label) counts, a sparse row a tree, a column for each pair in use."""
+    features = sparse.vstack([_pair_features(part, n_slots) for part in forest.parts()], format="csr")
+    used, column = np.unique(features.indices, return_inverse=True)
+    small = column.astype(np.int32), features.indptr.astype(np.int32)  # for KMeans
+    return sparse.csr_array((features.data, *small), shape=(features.shape[0], len(used)))
+
+
+def _pair_features(forest: Forest, n_slots: int) -> Any:
+    """As `hellinger_features`, with a column for each pair there might be."""
+    label = np.where(forest.label < 0, forest.n_labels, forest.label).astype(np.int64)
+    slot = np.where(forest.slot < 0, n_slots, np.minimum(forest.slot, n_slots - 1)).astype(np.int64)
+    column = slot * (forest.n_labels + 1) + label
+    start = forest.tree_start.copy()  # a copy, because sum_duplicates writes into it
+    shape = (forest.n_trees, (n_slots + 1) * (forest.n_labels + 1))
+    counts = sparse.csr_array((np.ones(forest.n_nodes), column, start), shape=shape)
+    counts.sum_duplicates()
+    counts.data = np.sqrt(counts.data / np.repeat(forest.sizes, np.diff(counts.indptr)))
+    return counts

@@ -1,0 +1,109 @@
+"""What every estimator shares, whatever its data: saving to one file of arrays and JSON, and being read back."""
+
+import os
+import platform
+from collections.abc import Sequence
+from typing import Any, ClassVar, Self
+
+import numba
+import numpy as np
+import scipy
+import sklearn
+from numpy.typing import NDArray
+from sklearn.base import BaseEstimator
+from sklearn.utils.validation import check_is_fitted
+
+from ..errors import ArboraError
+from .file_checks import check_told
+
+MODEL_VERSION = 1
+
+
+class SavedEstimator(BaseEstimator):
+    """A scikit-learn estimator that can be written to a file; subclasses name what they save."""
+
+    #: Fitted attributes written to a model file: arrays, numbers, text, or None.
+    _saved: ClassVar[tuple[str, ...]] = ()
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file of arrays and JSON; read it back with `arbora.load`."""
+        from ..files.container import write_container
+
+        check_is_fitted(self)
+        header, arrays = self._pack()
+        write_container(path, kind="model", version=MODEL_VERSION, header=header, arrays=arrays)
+
+    def report(
+        self,
+        data: Any,
+        path: str | os.PathLike[str],
+        *,
+        target: Sequence[Any] | None = None,
+        names: Sequence[str] | None = None,
+        columns: Sequence[str] | None = None,
+    ) -> None:
+        """Write one self-contained HTML page on the fitted model and these data; see `arbora.report.write_report`."""
+        from ..report import write_report
+
+        check_is_fitted(self)
+        write_report(self, data, path, target=target, names=names, columns=columns)
+
+    def _plain_params(self) -> dict[str, Any]:
+        """Parameters as JSON can hold them."""
+        return {key: plain(value) for key, value in self.get_params(deep=False).items()}
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        """The fitted model as JSON and arrays; `_restore` undoes it."""
+        header: dict[str, Any] = {"model": type(self).__name__, "params": self._plain_params(), "attributes": {}}
+        arrays: dict[str, NDArray[Any]] = {}
+        for name in self._saved:
+            value = getattr(self, name, None)
+            if isinstance(value, np.ndarray):
+                arrays[name] = value
+            elif isinstance(value, dict) and value and all(isinstance(x, np.ndarray) for x in value.values()):
+                arrays.update({f"{name}.{key}": x for key, x in value.items()})
+            else:
+                header["attributes"][name] = plain(value)
+        return header, arrays
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        """Put saved attributes back."""
+        for name in self._saved:
+            parts = {key.split(".", 1)[1]: x for key, x in arrays.items() if key.startswith(f"{name}.")}
+            value = arrays[name] if name in arrays else parts or header["attributes"].get(name)
+            setattr(self, name, value)
+        check_told({name: getattr(self, name) for name in self._saved})
+        return self
+
+
+def versions() -> dict[str, str]:
+    """What a fitted model was made with."""
+    from .. import __version__
+
+    return {
+        "arbora": __version__,
+        "python": platform.python_version(),
+        "numpy": np.__version__,
+        "scipy": scipy.__version__,
+        "sklearn": sklearn.__version__,
+        "numba": numba.__version__,
+    }
+
+
+def plain(value: Any) -> Any:
+    """A value as JSON can hold it; refuses what it cannot."""
+    if value is None or isinstance(value, (bool, int, float, str)):
+        return value
+    if isinstance(value, np.generic):
+        return value.item()
+    if isinstance(value, np.random.RandomState | np.random.Generator):
+        return None  # the state of a generator is not part of a model
+    if isinstance(value, os.PathLike):
+        return os.fspath(value)
+    if isinstance(value, np.ndarray):
+        return value.tolist()
+    if isinstance(value, dict):
+        return {str(key): plain(item) for key, item in value.items()}
+    if isinstance(value, (list, tuple)):
+        return [plain(item) for item in value]
+    raise ArboraError(f"cannot save a value of type {type(value).__name__}; only numbers, text, lists and arrays")

@@ -1,0 +1,1 @@
+"""Mixtures of tree-unions, by minimum description length."""

@@ -1,0 +1,566 @@
+"""TreeUnionMixture: classes of trees by structure alone, as many as shorten the description (paper 002)."""
+
+import logging
+import warnings
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import ClusterMixin, TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ...errors import NotConvergedWarning, SettingError
+from ...forest.forest import Forest
+from ...inference.diagnostics import NEW_GROUP
+from ...progress import Progress
+from ...seeds import resolve_seed
+from ..file_checks import check_array, check_offsets
+from ..forest_estimator import ForestEstimator
+from ..settings import check_count, check_number, n_threads
+from .matching import Matching, choose_matcher
+from .moves import Refinement
+from .node_codes import CODES, Code, CodeName, make_code, mixing_length
+from .packed import UnionStore
+from .search import Merge, Merging, start_store
+from .tree_union import TreeUnion, sparse_labels
+from .union import Samples, Union, check_entries, collect_samples, number_subtrees, single, total_length, union_length
+
+log = logging.getLogger(__name__)
+Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+SEARCHES = ("full", "greedy")
+_PREDICT_BLOCK = 256  # new trees at a time
+
+
+class _Fit(NamedTuple):
+    """What the search found."""
+
+    unions: list[Union]
+    history: list[Merge]
+    start_length: float
+    converged: bool
+    n_matched: int
+    n_inexact: int
+
+
+class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
+    """A mixture of tree-unions of least description length; the number of classes is found.
+
+    Parameters
+    ----------
+    n_components : how many classes; None, the default, as many as make the description shortest.
+    node_cost : nats for a node of a union (1 in the paper).
+    noise_cost : nats for a node told with the one tree that has it instead of with the union; None: the paper's code,
+        in which every node of every tree is a node of a union.
+    code : which trees have a node, "ml" (entropy of the frequency, the paper's) or "kt" (Krichevsky and Trofimov's).
+    labels : whether labels count; if not, structure alone.
+    label_strength : how many observations the overall shares of labels are worth at a node.
+    matching : "auto" and "alignment" match nodes by dynamic programming; "edit" and "relaxation" are for comparison.
+    search : "full" moves trees and re-aligns unions after merging; "greedy" stops after merging, as in the paper.
+    max_rounds : most rounds of moves and deep merges.
+    block_size : of more distinct trees than this, so many are compared with each other at a time, the others with the
+        unions these made: an approximation of the search, in time that grows with their number instead of its square.
+    novelty : `predict` answers -1 where no class gains more than this, in nats, by taking the tree.
+
+    The search is deterministic.  `unions_` holds the archetypes; `labels_`, `weight_`, `node_match_`,
+    `description_length_`, `merges_`, `merge_gain_`, `merge_length_` and `exact_` the rest of what was found.
+
+    >>> from arbora import TreeUnionMixture
+    >>> stars, chains = [("a", ["b"] * k) for k in (5, 6, 7)], [("a", [("b", [("c", [("d", ["e"])])])])] * 3
+    >>> TreeUnionMixture().fit(stars + chains).labels_
+    array([0, 0, 0, 1, 1, 1])
+    """
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        "vocabulary_",
+        "arrays_",
+        "labels_",
+        "weight_",
+        "node_match_",
+        "n_components_",
+        "description_length_",
+        "start_length_",
+        "merges_",
+        "merge_gain_",
+        "merge_length_",
+        "exact_",
+        "n_matched_",
+        "n_inexact_",
+        "converged_",
+        "history_",
+        "provenance_",
+    )
+    arrays_: dict[str, NDArray[Any]]
+    unions_: list[TreeUnion]
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        node_cost: float = 1.0,
+        noise_cost: float | None = 2.0,
+        code: CodeName = "ml",
+        labels: bool = False,
+        label_strength: float = 1.0,
+        matching: Matching = "auto",
+        search: Literal["full", "greedy"] = "full",
+        max_rounds: int = 20,
+        block_size: int = 300,
+        novelty: float = 0.0,
+        sparse_output: bool = False,
+        n_jobs: int | None = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.node_cost = node_cost
+        self.noise_cost = noise_cost
+        self.code = code
+        self.labels = labels
+        self.label_strength = label_strength
+        self.matching = matching
+        self.search = search
+        self.max_rounds = max_rounds
+        self.block_size = block_size
+        self.novelty = novelty
+        self.sparse_output = sparse_output
+        self.n_jobs = n_jobs
+        self.verbose = verbose
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Search for the mixture; y is ignored.  Ctrl-C keeps the mixture found so far."""
+        self._check_settings()
+        forest = self._check_forest(X)
+        samples = collect_samples(forest, self.labels)
+        code = self._make_code(samples, forest.n_trees, len(forest.vocabulary))
+        self._keep(self._search(samples, code), samples, code, forest)
+        self._record_provenance(forest)
+        if not self.converged_:
+            warnings.warn(
+                "the search ended before nothing more could shorten the description; raise max_rounds",
+                NotConvergedWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def _check_settings(self) -> None:
+        if self.n_components is not None:
+            check_count("n_components", self.n_components)
+        check_count("max_rounds", self.max_rounds)
+        check_count("block_size", self.block_size)
+        check_number("node_cost", self.node_cost, 1e-9, 1e9)
+        if self.noise_cost is not None:
+            check_number("noise_cost", self.noise_cost, self.node_cost, np.inf)
+        check_number("label_strength", self.label_strength, 1e-9, 1e9)
+        check_number("novelty", self.novelty, -1e9, 1e9)
+        for name, known in (("code", CODES), ("search", SEARCHES)):
+            if getattr(self, name) not in known:
+                raise SettingError(f"{name}={getattr(self, name)!r}; wanted {' or '.join(map(repr, known))}")
+        choose_matcher(self.matching)
+        n_threads(self.n_jobs)
+
+    def _make_code(self, samples: Samples, n_trees: int, n_labels: int) -> Code:
+        prior = None
+        if self.labels:
+            # Copies count; every label of the vocabulary keeps a share, for trees to come.
+            each = np.repeat(samples.weight, np.diff(samples.start))
+            known = samples.label >= 0
+            count = np.bincount(samples.label[known], each[known], n_labels) + 0.5
+            prior = count / count.sum()
+        noise = np.inf if self.noise_cost is None else float(self.noise_cost)
+        return make_code(self.code, n_trees + 1, self.node_cost, noise, prior, self.label_strength)
+
+    def _new_store(self, code: Code) -> UnionStore:
+        matcher = None if self.matching in ("auto", "alignment") else choose_matcher(self.matching)
+        return UnionStore(code, matcher, n_threads(self.n_jobs))
+
+    def _search(self, samples: Samples, code: Code) -> _Fit:
+        """Merge, then refine; an interrupt ends whichever is going on."""
+        store = self._new_store(code)
+        start_store(samples, code, store)
+        start_length = total_length(store.unions, code)
+        n = len(samples.weight)
+        converged = False
+        wanted = True if self.verbose > 0 else None if self.verbose == 0 else False
+        merging = Merging(store, samples, start_length)
+        refinement: Refinement | None = None
+        try:
+            with Progress("merging", n - 1, wanted) as bar:
+                merging.run(self.block_size, self.n_components, bar.advance)
+            converged = True
+            if self.search == "full" and n > 1:
+                with Progress("moving trees", n, wanted) as bar:
+                    fixed = self.n_components is not None
+                    refinement = Refinement(merging.unions, samples, store, fixed, _turn(bar))
+                    converged = refinement.run(self.max_rounds)
+        except KeyboardInterrupt:
+            converged = False
+            log.warning("interrupted: keeping the mixture found so far")
+        unions = merging.unions if refinement is None else refinement.complete
+        return _Fit(unions, merging.history, start_length, converged, *store.tally)
+
+    def _keep(self, fit: _Fit, samples: Samples, code: Code, forest: Forest) -> None:
+        """Store the result with classes in canonical order: decreasing size, ties by first tree."""
+        first = [int(np.flatnonzero(np.isin(samples.sample_id, u.member))[0]) for u in fit.unions]
+        order = sorted(range(len(first)), key=lambda c: (-fit.unions[c].n_assigned, first[c]))
+        unions = [fit.unions[c] for c in order]
+        self.vocabulary_ = forest.vocabulary
+        self.n_components_ = len(unions)
+        self.arrays_ = _flatten(unions, samples, code)
+        self.weight_ = np.array([u.n_assigned for u in unions]) / forest.n_trees
+        self.description_length_ = total_length(unions, code)
+        self.start_length_ = fit.start_length
+        self.merges_ = np.array([(m.first, m.second) for m in fit.history], np.int64).reshape(-1, 2)
+        self.merge_gain_ = np.array([m.gain for m in fit.history])
+        self.merge_length_ = np.array([m.description_length for m in fit.history])
+        self.history_ = [fit.start_length, *self.merge_length_.tolist(), self.description_length_]
+        self.n_matched_, self.n_inexact_ = fit.n_matched, fit.n_inexact
+        self.exact_ = fit.n_inexact == 0 and self.matching in ("auto", "alignment")
+        self.converged_ = fit.converged
+        self._revive()
+        place = np.empty(len(samples.weight), np.int64)
+        for c, union in enumerate(unions):
+            place[union.member] = c
+        self.labels_ = place[samples.sample_id]
+        self.node_match_ = self._flat_match(forest.tree_start)
+        self._show_unions()
+
+    def _revive(self) -> None:
+        """Unions, samples and code as the search handles them, from the arrays that are saved."""
+        self._unions, self._samples, self._code = _unflatten(self.arrays_)
+
+    def _flat_match(self, tree_start: Ints) -> Ints:
+        """Node of its class's union for each node of the training forest."""
+        samples = self._samples
+        match = np.empty(samples.start[-1], np.int64)
+        for union in self._unions:
+            lo = 0
+            for t in union.member:
+                size = samples.size(int(t))
+                match[samples.start[t] : samples.start[t + 1]] = union.node_match[lo : lo + size]
+                lo += size
+        base = np.repeat(samples.start[samples.sample_id], np.diff(tree_start))
+        return match[base + samples.position]
+
+    def _show_unions(self) -> None:
+        """The archetypes as users see them."""
+        samples, n_labels = self._samples, len(self._code.label_prior)
+        sizes = np.diff(samples.start)[samples.sample_id]
+        start = np.append(0, np.cumsum(sizes))
+        self.unions_ = []
+        for c, u in enumerate(self._unions):
+            tree = np.flatnonzero(self.labels_ == c)
+            match = [self.node_match_[start[t] : start[t + 1]] for t in tree]
+            self.unions_.append(
+                TreeUnion(
+                    parent=np.where(u.parent == u.n_nodes, -1, u.parent),
+                    node_count=u.node_count,
+                    n_assigned=u.n_assigned,
+                    description_length=union_length(u, self._code),
+                    label_count=sparse_labels(u.entry, u.entry_count, u.n_nodes, n_labels) if n_labels else None,
+                    vocabulary=self.vocabulary_,
+                    tree=tree,
+                    match_start=np.append(0, np.cumsum(sizes[tree])),
+                    match=np.concatenate(match),
+                )
+            )
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        self._check_settings()
+        n_labels = len(self.vocabulary_) if self.labels else 0
+        _check_samples(self.arrays_, n_labels)
+        self._revive()
+        samples, unions = self._samples, self._unions
+        _check_code(self._code, len(samples.sample_id), n_labels)
+        _check_unions(unions, samples, n_labels)
+        n, n_trees = len(unions), len(samples.sample_id)
+        sizes = np.diff(samples.start)[samples.sample_id]
+        check_array("labels_", self.labels_, np.int64, (n_trees,), 0, n - 1)
+        check_array("weight_", self.weight_, np.float64, (n,), 0.0, 1.0)
+        check_array("node_match_", self.node_match_, np.int64, (int(sizes.sum()),), 0)
+        right = self.n_components_ == n and np.array_equal(self.labels_, self._place()[samples.sample_id])
+        right = right and np.allclose(self.weight_, [u.n_assigned / n_trees for u in unions])
+        if not right or not np.array_equal(self.node_match_, self._flat_match(np.append(0, np.cumsum(sizes)))):
+            raise ValueError("classes, weights and correspondences contradict each other")
+        check_array("merges_", self.merges_, np.int64, (None, 2), 0)
+        check_array("merge_gain_", self.merge_gain_, np.float64, (len(self.merges_),))
+        check_array("merge_length_", self.merge_length_, np.float64, (len(self.merges_),))
+        self._show_unions()
+        return self
+
+    # ---- new trees ----------------------------------------------------------------------------------------------
+
+    def merge_gains(self, X: Any) -> Floats:
+        """What each class gains, in nats, by taking each tree: [tree, class]; below 0 the tree is better off alone."""
+        check_is_fitted(self, "vocabulary_")
+        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        new, _ = self._new_samples(forest)
+        return self._gains(new)[new.sample_id]
+
+    def predict(self, X: Any) -> Ints:
+        """Class that gains most by taking each tree; -1, a new class, where none gains more than `novelty`.
+
+        A tree that occurred in training, node order aside, is of the class it was put into.
+        """
+        check_is_fitted(self, "vocabulary_")
+        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        new, known = self._new_samples(forest)
+        gain = self._gains(new, known < 0)
+        best = gain.argmax(axis=1)
+        label = np.where(gain.max(axis=1, initial=-np.inf) > self.novelty, best, NEW_GROUP)
+        label[known >= 0] = self._place()[known[known >= 0]]
+        return label[new.sample_id]
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Weights proportional to 2 ** -(code length) in bits of each tree in each class; the last is a new class."""
+        gain = self.merge_gains(X)
+        gain = np.column_stack([gain, np.zeros(len(gain))])
+        weight = np.exp(gain - gain.max(axis=1, initial=-np.inf, keepdims=True))
+        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+
+    def score_samples(self, X: Any) -> Floats:
+        """Minus the nats that describing each tree, too, would take, in its best class or in a new one."""
+        check_is_fitted(self, "vocabulary_")
+        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        new, _ = self._new_samples(forest)
+        n_labels, n = len(self._code.label_prior), len(self.labels_)
+        alone = np.array([union_length(single(new, t, n_labels), self._code) for t in range(len(new.weight))])
+        saved = self._gains(new).max(axis=1, initial=0.0)
+        length = mixing_length(n + 1) - mixing_length(n) + alone - saved
+        length[np.abs(length) < 1e-9] = 0.0  # rounding
+        return 0.0 - length[new.sample_id]  # and never -0.0
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`."""
+        return float(self.score_samples(self._check_forest(X)).mean())
+
+    def transform(self, X: Any) -> Any:
+        """Pattern vectors: which nodes of its class's union each tree has, one block of columns a class.
+
+        The mean over a class is its node probabilities.  Trees of training have the correspondences found there; a new
+        tree is matched to the class that gains most, or loses least, by taking it.
+        """
+        check_is_fitted(self, "vocabulary_")
+        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        new, known = self._new_samples(forest)
+        start = np.append(0, np.cumsum([u.n_nodes for u in self._unions]))
+        place, match = self._place(), self._sample_match()
+        gain = self._gains(new, known < 0)
+        store = self._store_of_classes()
+        row: list[Ints] = []
+        for t in range(len(new.weight)):
+            if known[t] >= 0:
+                row.append(start[place[known[t]]] + match[known[t]])
+                continue
+            c = int(gain[t].argmax())
+            tree = store.add(single(new, t, store.n_labels))
+            row.append(start[c] + store.match(c, tree).pairs[:, 0])
+            store.drop_last()
+        rows = [np.sort(row[s]) for s in new.sample_id]
+        ends = np.append(0, np.cumsum([len(r) for r in rows]))
+        columns = np.concatenate(rows) if rows else np.zeros(0, np.int64)
+        out = sparse.csr_array((np.ones(len(columns)), columns, ends), shape=(len(rows), int(start[-1])))
+        return out if self.sparse_output else out.toarray()
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of `transform`."""
+        check_is_fitted(self, "vocabulary_")
+        names = [f"class{c}_node{u}" for c, union in enumerate(self._unions) for u in range(union.n_nodes)]
+        return np.array(names, dtype=object)
+
+    def sample(self, n_samples: int = 1, random_state: Any = None) -> Forest:
+        """Draw trees: a class by its weight, then a tree from its union (`TreeUnion.sample`); `target` is the class."""
+        check_is_fitted(self, "vocabulary_")
+        check_count("n_samples", n_samples)
+        rng = resolve_seed(random_state)
+        target = rng.choice(self.n_components_, n_samples, p=self.weight_)
+        drawn = [self.unions_[c].sample(1, rng) for c in target]
+        return Forest.concat(drawn).with_target(target)
+
+    # ---- what these share ---------------------------------------------------------------------------------------
+
+    def _new_samples(self, forest: Forest) -> tuple[Samples, Ints]:
+        """Distinct new trees, one copy each, and the distinct training tree each of them is (-1: none)."""
+        new = collect_samples(forest, self.labels)
+        old = self._samples
+        n_old, n_new = len(old.weight), len(new.weight)
+        root = np.concatenate([old.start[1:], new.start[1:] + old.start[-1]]) - 1
+        parent = np.concatenate(
+            [
+                old.parent + np.repeat(old.start[:-1], np.diff(old.start)),
+                new.parent + np.repeat(new.start[:-1] + old.start[-1], np.diff(new.start)),
+            ]
+        )
+        parent[root] = -1
+        label = np.concatenate([old.label, new.label]).tolist() if self.labels else None
+        canon = number_subtrees(parent, label)[root]
+        where = {int(c): t for t, c in enumerate(canon[:n_old])}
+        known = np.array([where.get(int(c), -1) for c in canon[n_old:]], np.int64)
+        return new._replace(weight=np.ones(n_new, np.int64)), known
+
+    def _store_of_classes(self) -> UnionStore:
+        store = self._new_store(self._code)
+        for union in self._unions:
+            store.add(union)
+        return store
+
+    def _gains(self, new: Samples, wanted: NDArray[np.bool_] | None = None) -> Floats:
+        """[distinct new tree, class] gain of taking the tree; -inf for trees that are not wanted."""
+        k, n = len(self._unions), len(new.weight)
+        out = np.full((n, k), -np.inf)
+        todo = np.arange(n) if wanted is None else np.flatnonzero(wanted)
+        for lo in range(0, len(todo), _PREDICT_BLOCK):
+            store = self._store_of_classes()
+            block = todo[lo : lo + _PREDICT_BLOCK]
+            numbers = np.array([store.add(single(new, int(t), store.n_labels)) for t in block], np.int64)
+            pairs = np.column_stack([np.tile(np.arange(k), len(block)), np.repeat(numbers, k)])
+            out[block] = store.gains(pairs).gain.reshape(len(block), k)
+        return out
+
+    def _place(self) -> Ints:
+        """Class of each distinct training tree."""
+        place = np.empty(len(self._samples.weight), np.int64)
+        for c, union in enumerate(self._unions):
+            place[union.member] = c
+        return place
+
+    def _sample_match(self) -> dict[int, Ints]:
+        """Nodes of its class's union that each distinct training tree has."""
+        out = {}
+        for union in self._unions:
+            lo = 0
+            for t in union.member.tolist():
+                out[t] = union.node_match[lo : lo + self._samples.size(t)]
+                lo += self._samples.size(t)
+        return out
+
+
+def _turn(bar: Progress) -> Any:
+    """A callback that moves a bar on, and starts it again when it is full."""
+
+    def tell(what: str) -> None:
+        if bar.done >= bar.total:
+            bar.done = 0
+        bar.advance(what)
+
+    return tell
+
+
+# ---- unions as arrays, for files ------------------------------------------------------------------------------------
+
+_PER_UNION = ("parent", "node_count", "entry", "entry_count", "member", "node_match")
+
+
+def _flatten(unions: list[Union], samples: Samples, code: Code) -> dict[str, NDArray[Any]]:
+    """Everything that prediction needs, as arrays."""
+    arrays: dict[str, NDArray[Any]] = {"n_assigned": np.array([u.n_assigned for u in unions], np.int64)}
+    for name in _PER_UNION:
+        parts = [np.asarray(getattr(u, name), np.int64) for u in unions]
+        arrays[name] = np.concatenate(parts)
+        arrays[f"{name}_start"] = np.append(0, np.cumsum([len(p) for p in parts])).astype(np.int64)
+    arrays |= {f"sample_{name}": np.asarray(value) for name, value in samples._asdict().items()}
+    arrays |= {f"code_{name}": np.asarray(value, np.float64) for name, value in code._asdict().items()}
+    return arrays
+
+
+def _unflatten(arrays: dict[str, NDArray[Any]]) -> tuple[list[Union], Samples, Code]:
+    """The inverse of `_flatten`; arrays that contradict each other are refused."""
+    check_array("n_assigned", arrays["n_assigned"], np.int64, (None,), 1)
+    n = len(arrays["n_assigned"])
+    parts: dict[str, list[Ints]] = {}
+    for name in _PER_UNION:
+        start, values = arrays[f"{name}_start"], arrays[name]
+        check_array(name, values, np.int64, (None,), 0)
+        check_offsets(f"{name}_start", start, n, len(values), empty=name.startswith("entry"))
+        parts[name] = [values[start[c] : start[c + 1]] for c in range(n)]
+    unions = [
+        Union(
+            parts["parent"][c],
+            parts["node_count"][c],
+            int(arrays["n_assigned"][c]),
+            parts["entry"][c],
+            parts["entry_count"][c],
+            parts["member"][c],
+            parts["node_match"][c],
+        )
+        for c in range(n)
+    ]
+    samples = Samples(*(arrays[f"sample_{name}"] for name in Samples._fields))
+    tables = {name: arrays[f"code_{name}"] for name in Code._fields}
+    scalars = {name: float(tables[name]) for name in ("node_cost", "noise_cost", "label_strength")}
+    return unions, samples, Code(**{**tables, **scalars})  # type: ignore[arg-type]
+
+
+# ---- files from anyone ----------------------------------------------------------------------------------------------
+
+
+def _check_samples(arrays: dict[str, NDArray[Any]], n_labels: int) -> None:
+    """Raise ValueError unless the distinct trees are trees, and each node of each tree of the fit is one of theirs."""
+    samples = Samples(*(arrays[f"sample_{name}"] for name in Samples._fields))
+    n_nodes, n_distinct = len(samples.parent), len(samples.weight)
+    check_offsets("sample_start", samples.start, n_distinct, n_nodes)
+    sizes = np.diff(samples.start)
+    check_array("sample_parent", samples.parent, np.int64, (n_nodes,), 0)
+    check_array("sample_label", samples.label, np.int64, (n_nodes if n_labels else None,), -1, n_labels - 1)
+    place = np.arange(n_nodes) - np.repeat(samples.start[:-1], sizes)
+    last = np.repeat(sizes, sizes)
+    is_root = place == last - 1
+    if (samples.parent <= place).any() or not np.array_equal(samples.parent == last, is_root):
+        raise ValueError("a tree of the fit is damaged")
+    if (samples.parent > last).any() or len(samples.label) not in (0, n_nodes):
+        raise ValueError("a tree of the fit is damaged")
+    check_array("sample_sample_id", samples.sample_id, np.int64, (None,), 0, n_distinct - 1)
+    check_array("sample_weight", samples.weight, np.int64, (n_distinct,), 1)
+    if not np.array_equal(np.bincount(samples.sample_id, minlength=n_distinct), samples.weight):
+        raise ValueError("the trees of the fit and their copies contradict each other")
+    own = sizes[samples.sample_id]
+    check_array("sample_position", samples.position, np.int64, (int(own.sum()),), 0)
+    tree = np.repeat(np.arange(len(own)), own)
+    order = np.lexsort((samples.position, tree))
+    if not np.array_equal(samples.position[order], np.arange(len(tree)) - np.repeat(np.cumsum(own) - own, own)):
+        raise ValueError("the trees of the fit and their copies contradict each other")
+
+
+def _check_unions(unions: list[Union], samples: Samples, n_labels: int) -> None:
+    """Raise ValueError unless every distinct tree is in one union, and its counts are those of its trees."""
+    members = np.concatenate([u.member for u in unions])
+    if not np.array_equal(np.sort(members), np.arange(len(samples.weight))):
+        raise ValueError("a tree of the fit is in no class, or in two")
+    for u in unions:
+        n = u.n_nodes
+        if (u.parent <= np.arange(n)).any() or (u.parent > n).any() or u.n_assigned != samples.weight[u.member].sum():
+            raise ValueError("a union's order is damaged")
+        node = np.concatenate([np.arange(samples.start[t], samples.start[t + 1]) for t in u.member])
+        check_array("node_match", u.node_match, np.int64, (len(node),), 0, n - 1)
+        weight = np.repeat(samples.weight[u.member], np.diff(samples.start)[u.member])
+        if not np.array_equal(np.bincount(u.node_match, weight, n), u.node_count):
+            raise ValueError("the counts of the nodes are not those of the trees")
+        check_entries(u, n_labels)
+        label = samples.label[node] if n_labels else np.zeros(0, np.int64)
+        known = np.flatnonzero(label >= 0)
+        key = u.node_match[known] * n_labels + label[known]
+        entry, at = np.unique(key, return_inverse=True)
+        count = np.bincount(at.reshape(-1), weight[known], len(entry))
+        if not (np.array_equal(entry, u.entry) and np.array_equal(count, u.entry_count)):
+            raise ValueError("the counts of labels are not those of the trees")
+
+
+def _check_code(code: Code, n_trees: int, n_labels: int) -> None:
+    """Raise ValueError unless the tables are those of a known code; the search trusts their curvature."""
+    check_number("code_node_cost", code.node_cost, 1e-9, 1e9)
+    if code.noise_cost != np.inf:
+        check_number("code_noise_cost", code.noise_cost, code.node_cost, 1e100)
+    check_number("code_label_strength", code.label_strength, 1e-9, 1e9)
+    check_array("code_label_prior", code.label_prior, np.float64, (n_labels,), 1e-300, 1.0)
+    if n_labels and not np.isclose(code.label_prior.sum(), 1.0):
+        raise ValueError("the shares of the labels do not sum to one")
+    tables = ("top", "present", "absent")
+    for name in tables:
+        check_array(f"code_{name}", getattr(code, name), np.float64, (n_trees + 2,))
+    known = [make_code(name, n_trees + 1, 1.0) for name in CODES]
+    if not any(all(np.allclose(getattr(code, t), getattr(one, t)) for t in tables) for one in known):
+        raise ValueError("the tables of the code are of no code that is known")

@@ -1,0 +1,281 @@
+"""What every estimator over arrays shares: validation, scaling, chains, the trace read level by level, files.
+
+A subclass names its settings in ``__init__`` (those of `SETTINGS` among them), runs a sampler whose draws hold
+``levels``, int32 [level, datum] from coarse to fine, and sets `level_labels_`.
+"""
+
+import hashlib
+import logging
+import os
+import warnings
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted, validate_data
+
+from ..errors import ArboraError, ChainsDisagreeWarning, MissingDependencyError, SettingError
+from ..evaluate.hierarchy import Hierarchy
+from ..inference import diagnostics
+from ..inference.chains import Sampler, Trace, run_chains
+from ..seeds import resolve_seed
+from .file_checks import check_array, check_texts, check_whole
+from .model_file import SavedEstimator, plain, versions
+from .settings import check_count, check_number
+
+log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+Scaling = Literal["columns", "common"] | None
+Estimate = Literal["least_squares", "vi", "best"]
+
+#: Settings that a run has beside those of its model; a checkpoint does not depend on them.
+SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
+FARTHEST = 1e100  # that a row may be, in the space of the model: squares must be numbers
+MOST_COMPARED = 100  # draws among which a point estimate is sought
+
+
+class VectorEstimator(ClusterMixin, SavedEstimator):
+    """A scikit-learn estimator that sorts the rows of an array into a hierarchy by Markov chains.
+
+    Rows are centred and, by `scaling`, brought to one scale before a model sees them: ``"columns"`` gives each column
+    variance one, ``"common"`` divides all by one number so that the mean variance is one, and None only centres.  The
+    model lives in that space; densities that users see are in the units of their data.
+    """
+
+    #: Level that `labels_` and `predict` speak of, an index of `level_labels_`.
+    _label_level: ClassVar[int] = 0
+    #: Saved by every model over arrays; subclasses add theirs.
+    _common: ClassVar[tuple[str, ...]] = (
+        "n_features_in_",
+        "columns_",
+        "names_",
+        "offset_",
+        "unit_",
+        "level_labels_",
+        "log_joint_",
+        "provenance_",
+    )
+    level_labels_: Ints
+
+    def _remember(self, settings: dict[str, Any]) -> None:
+        """Keep the arguments of ``__init__``, given as its ``locals()``, under their names, as scikit-learn has it."""
+        for name, value in settings.items():
+            if name != "self":
+                setattr(self, name, value)
+
+    # ---- rows in, numbers of the model out ----------------------------------------------------------------------
+
+    def _take(self, X: Any) -> Floats:
+        """Rows of the training set, checked, centred and scaled; remembers how."""
+        rows = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=1)
+        scaling = self._scaling_for(rows)
+        if scaling not in ("columns", "common", None):
+            raise SettingError(f"scaling={scaling!r}; wanted 'columns', 'common' or None")
+        index = getattr(X, "index", None)
+        self.columns_: list[str] | None = [str(name) for name in getattr(self, "feature_names_in_", [])] or None
+        self.names_ = [str(n) for n in (range(len(rows)) if index is None or callable(index) else index)]
+        self.offset_ = rows.mean(axis=0)
+        spread = rows.std(axis=0)
+        constant = spread <= 1e-12 * np.abs(rows).max(axis=0)
+        if constant.any() and len(rows) > 1:
+            where = ", ".join(map(str, np.flatnonzero(constant)[:5]))
+            log.warning("%d columns never change (%s); they say nothing of groups", constant.sum(), where)
+        self.unit_ = np.ones(rows.shape[1])
+        if scaling == "columns":
+            self.unit_ = np.where(constant, 1.0, spread)
+        elif scaling == "common" and not constant.all():
+            self.unit_ = np.full(rows.shape[1], float(np.sqrt(np.mean(spread**2))))
+        self._record_provenance(rows)
+        return self._inward(rows)
+
+    def _scaling_for(self, rows: Floats) -> Any:
+        """The scaling asked for; a model may have one of its own accord."""
+        return getattr(self, "scaling", None)
+
+    def _give(self, X: Any) -> Floats:
+        """Rows to predict for, checked against the training set, in the space of the model."""
+        check_is_fitted(self)
+        with np.errstate(over="ignore"):
+            rows = self._inward(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+        far = np.flatnonzero(~(np.abs(rows) < FARTHEST).all(axis=1))
+        if len(far):
+            raise ArboraError(
+                f"row {far[0]} is {FARTHEST:g} times farther from the training rows than these are from each other; "
+                f"wanted rows of the same kind: check their units"
+            )
+        return rows
+
+    def _inward(self, rows: Floats) -> Floats:
+        return np.ascontiguousarray((rows - self.offset_) / self.unit_)
+
+    def _log_unit(self) -> float:
+        """log of the volume of a unit cell of the model in units of the data: what a log density loses going out."""
+        return float(np.log(self.unit_).sum())
+
+    def _record_provenance(self, rows: Floats) -> None:
+        self.provenance_: dict[str, Any] = {
+            "model": type(self).__name__,
+            "params": {key: plain(value) for key, value in self.get_params(deep=False).items()},
+            "n_rows": rows.shape[0],
+            "n_columns": rows.shape[1],
+            "data_sha256": hashlib.sha256(rows.tobytes()).hexdigest(),
+            **versions(),
+        }
+
+    # ---- running chains -----------------------------------------------------------------------------------------
+
+    def _check_run(self) -> None:
+        """Raise unless the settings of the run make sense."""
+        for name in ("n_iter", "thin", "n_chains"):
+            check_count(name, getattr(self, name))
+        burn_in = getattr(self, "burn_in", None)
+        if burn_in is not None:
+            check_number("burn_in", burn_in, 0, self.n_iter - 1)
+
+    def _sample(self, sampler: Sampler[Any], warn: bool = True) -> Trace:
+        """Run the chains in threads, keep their trace as `trace_`, and warn if they disagree on a level."""
+        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
+        seed = self.random_state
+        trace = run_chains(
+            sampler,
+            n_chains=self.n_chains,
+            n_sweeps=self.n_iter,
+            burn_in=burn_in,
+            thin=min(self.thin, self.n_iter - burn_in),
+            seed=int(seed) if isinstance(seed, (int, np.integer)) else resolve_seed(seed),
+            n_jobs=self.n_jobs,
+            threads=True,
+            checkpoint=self.checkpoint,
+            fingerprint=self._fingerprint(),
+            progress=True if self.verbose else None,
+        )
+        if trace.n_draws == 0:
+            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
+        self.trace_ = trace
+        if warn:
+            self._warn_of_chains()
+        return trace
+
+    def _fingerprint(self) -> str:
+        """What a checkpoint belongs to: the rows and every setting that shapes the chain."""
+        mine = self.get_params(deep=False).items()
+        told = [f"{key}={plain(value)}" for key, value in mine if key not in SETTINGS and value is not None]
+        return f"{', '.join(told)}; rows {self.provenance_['data_sha256'][:16]}"
+
+    def _warn_of_chains(self) -> None:
+        if self.trace_.n_chains < 2 or self.trace_.n_draws < 4 or len(self.names_) < 2:
+            return
+        try:
+            reports = [self.chain_report(level) for level in range(self.draws().shape[2])]
+        except MissingDependencyError as error:
+            log.info("chains were not compared: %s", error)
+            return
+        for level, report in enumerate(reports):
+            if not report.agree:
+                where = f"level {level + 1}: " if len(reports) > 1 else ""
+                warnings.warn(where + report.verdict, ChainsDisagreeWarning, stacklevel=4)
+                return
+
+    # ---- the posterior, level by level --------------------------------------------------------------------------
+
+    def draws(self, level: int | None = None) -> NDArray[np.int32]:
+        """Groups of the kept draws, [chain, draw, level, datum], or of one level, [chain, draw, datum]."""
+        check_is_fitted(self, "trace_")
+        levels = self.trace_.stack("levels")
+        return levels if level is None else levels[:, :, level]
+
+    def co_clustering(self, level: int | None = None) -> Floats:
+        """How often two rows share a group, [datum, datum]; by default on the level of `labels_`."""
+        return diagnostics.co_clustering_matrix(self.draws(self._label_level if level is None else level))
+
+    def n_groups_posterior(self, level: int | None = None) -> diagnostics.GroupCount:
+        """Posterior of the number of groups; by default on the level of `labels_`."""
+        return diagnostics.n_groups_posterior(self.draws(self._label_level if level is None else level))
+
+    def chain_report(self, level: int | None = None) -> diagnostics.ChainReport:
+        """Whether the chains agree on a level, in words and figures; by default on the level of `labels_`."""
+        joint = self.trace_.info["log_joint"][:, self.trace_.draw_sweep]
+        return diagnostics.check_chains(self.draws(self._label_level if level is None else level), log_joint=joint)
+
+    def point_estimate(self, level: int | None = None, loss: diagnostics.Loss = "vi") -> diagnostics.PointEstimate:
+        """The partition of least expected loss on one level; those of two levels need not be nested."""
+        labels = self.draws(self._label_level if level is None else level)
+        return diagnostics.point_estimate(labels, loss=loss, random_state=0)
+
+    def _choose_draw(self, how: Estimate) -> tuple[int, int]:
+        """(chain, draw) that stands for all: "best" has the highest log joint, the others the least expected loss."""
+        joint = self.trace_.info["log_joint"][:, self.trace_.draw_sweep]
+        if how == "best":
+            chain, draw = np.unravel_index(np.argmax(joint), joint.shape)
+            return int(chain), int(draw)
+        levels = self.draws()
+        n_chains, n_draws = levels.shape[:2]
+        flat = levels.reshape(n_chains * n_draws, *levels.shape[2:])
+        pick = spread_out(len(flat), MOST_COMPARED)
+        chosen = pick[central_draw(flat[pick], "vi" if how == "vi" else "binder")]
+        return int(chosen // n_draws), int(chosen % n_draws)
+
+    def _check_estimate(self) -> None:
+        estimate = getattr(self, "estimate", "least_squares")
+        if estimate not in ("least_squares", "vi", "best"):
+            raise SettingError(f"estimate={estimate!r}; wanted 'least_squares', 'vi' or 'best'")
+
+    # ---- results ------------------------------------------------------------------------------------------------
+
+    @property
+    def labels_(self) -> Ints:
+        """Group of each training row, 0, 1, ... by decreasing size."""
+        check_is_fitted(self, "level_labels_")
+        return np.asarray(self.level_labels_[self._label_level])
+
+    @property
+    def hierarchy_(self) -> Hierarchy:
+        """The point estimate as a tree of groups."""
+        check_is_fitted(self, "level_labels_")
+        return Hierarchy.from_levels(self.level_labels_, names=self.names_)
+
+    def fit_predict(self, X: Any, y: Any = None, **settings: Any) -> Ints:
+        """Fit, and give the groups of the training rows."""
+        return self.fit(X).labels_
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        self._check_settings()
+        check_whole("n_features_in_", self.n_features_in_, 1)
+        if self.columns_ is not None:
+            check_texts("columns_", self.columns_, self.n_features_in_)
+            self.feature_names_in_ = np.array(self.columns_, object)
+        check_texts("names_", self.names_)
+        n = len(self.names_)
+        check_array("level_labels_", self.level_labels_, np.int64, (None, n), 0, n - 1)
+        check_array("offset_", self.offset_, np.float64, (self.n_features_in_,))
+        check_array("unit_", self.unit_, np.float64, (self.n_features_in_,), 1e-300)
+        if not self.level_labels_.size or self.hierarchy_.n_data != n:  # which looks whether levels are nested
+            raise ValueError("there are no rows or levels")
+        return self
+
+    def _check_settings(self) -> None:
+        """Raise on impossible settings."""
+        raise NotImplementedError
+
+    def save(self, path: str | os.PathLike[str]) -> None:
+        """Write the fitted model to one file; the trace has a `save` of its own."""
+        super().save(path)
+
+
+def spread_out(n: int, most: int) -> Ints:
+    """At most `most` of 0..n - 1, evenly apart."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
+
+
+def central_draw(levels: ArrayLike, loss: diagnostics.Loss = "binder") -> int:
+    """The draw of [draw, level, datum] closest to all on average, the loss summed over levels.
+
+    With Binder's loss it is the draw nearest in least squares to the co-occurrence matrices of all levels.
+    """
+    draws = np.asarray(levels)
+    each = [diagnostics.expected_losses(draws[:, level], loss) for level in range(draws.shape[1])]
+    return int(np.sum(each, axis=0).argmin())
