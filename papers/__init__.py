@@ -1,4 +1,4 @@
-"""Tables of the papers, ours beside theirs, each by one command: ``arbora reproduce NAME``."""
+"""Tables of the papers, ours beside theirs, each by one command: ``python -m papers NAME``."""
 
 from collections.abc import Callable
 

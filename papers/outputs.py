@@ -26,7 +26,7 @@ class Record(NamedTuple):
     @property
     def command(self) -> str:
         """What one types to run it again."""
-        return f"arbora reproduce {self.name}" + (" --quick" if self.quick else "")
+        return f"python -m papers {self.name}" + (" --quick" if self.quick else "")
 
 
 class Outputs:

@@ -7,6 +7,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any, NamedTuple, get_type_hints
 
+import arbora
+
 from .codec import decode, encode, key_of
 
 
@@ -62,7 +64,7 @@ class Kept:
 def code_digest() -> str:
     """SHA-256 of the package's modules: what other code gave must not end up in a table of this one."""
     digest = hashlib.sha256()
-    package = Path(__file__).parents[1]
-    for path in sorted(package.rglob("*.py")):
-        digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
+    for package in (Path(arbora.__file__).parent, Path(__file__).parent):
+        for path in sorted(package.rglob("*.py")):
+            digest.update(f"{path.relative_to(package)}\0".encode() + path.read_bytes())
     return digest.hexdigest()[:16]

@@ -70,7 +70,7 @@ def read_tables(text: str) -> tuple[Table, str]:
     lines = text.split("\n")
     end = next((n for n, line in enumerate(lines) if line.startswith(("![", "Made by `"))), None)
     if end is None or not lines[0].startswith("## "):
-        raise ValueError(f"not a page that arbora reproduce wrote: it begins {lines[0][:40]!r}")
+        raise ValueError(f"not a page that python -m papers wrote: it begins {lines[0][:40]!r}")
     tables: list[Table] = []
     for line in lines[:end]:
         if line.startswith(("## ", "### ")):

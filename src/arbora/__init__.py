@@ -6,102 +6,45 @@ Names are imported at their first use, so that ``import arbora`` and the command
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from .models.registry import MODELS
+
 __version__ = "0.1.0"
 
 # Public name -> module that defines it.
 _HOME = {
     "ArboraError": "errors",
-    "DPGaussianMixture": "models",
-    "Forest": "forest",
-    "ForestStore": "store",
     "ForestError": "errors",
-    "GenerativeTreeClassifier": "models",
-    "HiddenTree": "models",
-    "HiddenTreeMixture": "models",
-    "InfiniteHiddenTreeMixture": "models",
-    "Hierarchy": "hierarchy",
-    "MISSING": "forest",
-    "BHMC": "models",
-    "NHCM": "models",
-    "RBHMC": "models",
     "ModelFileError": "errors",
     "ReadError": "errors",
-    "SlotLabelCounts": "models",
-    "TreeClassifier": "models",
-    "TreeEditClustering": "models",
-    "TreeUnion": "models",
-    "TreeUnionMixture": "models",
-    "UNSEEN": "forest",
-    "UnionEmbedding": "models",
-    "distributed": "distribute",
-    "edit_distance": "models.edit_distance",
-    "edit_distances": "models.edit_distance",
-    "edit_mapping": "models.edit_distance",
-    "from_networkx": "io",
+    "Forest": "forest.forest",
+    "MISSING": "forest.forest",
+    "UNSEEN": "forest.forest",
+    "ForestStore": "forest.store",
+    "Hierarchy": "evaluate.hierarchy",
+    "distributed": "inference.distribute",
+    "edit_distance": "models.edit.distance",
+    "edit_distances": "models.edit.distance",
+    "edit_mapping": "models.edit.distance",
     "load": "models",
-    "load_forest": "io",
-    "read": "io",
-    "read_brackets": "io",
-    "read_conllu": "io",
-    "read_elastic": "io",
-    "read_html": "io",
-    "read_json": "io",
-    "read_jsonl": "io",
-    "read_newick": "io",
-    "read_python": "io",
-    "read_xml": "io",
-    "to_networkx": "io",
-    "write_jsonl": "io",
+    "TreeUnion": "models",
+    **dict.fromkeys(MODELS, "models"),
+    **dict.fromkeys(
+        (
+            *("from_networkx", "load_forest", "read", "read_brackets", "read_conllu", "read_elastic", "read_html"),
+            *("read_json", "read_jsonl", "read_newick", "read_python", "read_xml", "to_networkx", "write_jsonl"),
+        ),
+        "io",
+    ),
 }
-_MODULES = (
-    *("chain", "datasets", "diagnostics", "errors", "forest", "hierarchy", "io"),
-    *("metrics", "models", "plot", "report", "reproduce", "sharing", "store", "summary"),
-)
+# Public module -> the room it is in.
+_MODULES = {
+    **{name: name for name in ("datasets", "errors", "evaluate", "forest", "inference", "io", "models")},
+    **{name: name for name in ("plot", "report")},
+    **{name: f"evaluate.{name}" for name in ("hierarchy_metrics", "metrics", "summary")},
+    "diagnostics": "inference.diagnostics",
+}
 
-__all__ = [
-    "BHMC",
-    "MISSING",
-    "NHCM",
-    "RBHMC",
-    "UNSEEN",
-    "ArboraError",
-    "DPGaussianMixture",
-    "Forest",
-    "ForestError",
-    "ForestStore",
-    "GenerativeTreeClassifier",
-    "HiddenTree",
-    "HiddenTreeMixture",
-    "Hierarchy",
-    "InfiniteHiddenTreeMixture",
-    "ModelFileError",
-    "ReadError",
-    "SlotLabelCounts",
-    "TreeClassifier",
-    "TreeEditClustering",
-    "TreeUnion",
-    "TreeUnionMixture",
-    "UnionEmbedding",
-    "distributed",
-    "edit_distance",
-    "edit_distances",
-    "edit_mapping",
-    "from_networkx",
-    "load",
-    "load_forest",
-    "read",
-    "read_brackets",
-    "read_conllu",
-    "read_elastic",
-    "read_html",
-    "read_json",
-    "read_jsonl",
-    "read_newick",
-    "read_python",
-    "read_xml",
-    "to_networkx",
-    "write_jsonl",
-]
+__all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
@@ -125,24 +68,8 @@ if TYPE_CHECKING:
         to_networkx,
         write_jsonl,
     )
-    from .models import (
-        BHMC,
-        NHCM,
-        RBHMC,
-        DPGaussianMixture,
-        GenerativeTreeClassifier,
-        HiddenTree,
-        HiddenTreeMixture,
-        InfiniteHiddenTreeMixture,
-        SlotLabelCounts,
-        TreeClassifier,
-        TreeUnion,
-        TreeUnionMixture,
-        load,
-    )
-    from .models.edit.clustering import TreeEditClustering
+    from .models import *
     from .models.edit.distance import edit_distance, edit_distances, edit_mapping
-    from .models.unions.embedding import UnionEmbedding
 
 
 def __getattr__(name: str) -> Any:
@@ -151,7 +78,7 @@ def __getattr__(name: str) -> Any:
         globals()[name] = value
         return value
     if name in _MODULES:
-        return import_module(f".{name}", __name__)
+        return import_module(f".{_MODULES[name]}", __name__)
     raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
 
 

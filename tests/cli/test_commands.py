@@ -159,7 +159,7 @@ def test_the_manual_has_the_table_of_formats() -> None:
 
 
 def test_help_has_the_defaults_of_the_model() -> None:
-    ours = options.defaults()
+    ours = options.defaults("HiddenTreeMixture")
     theirs = arbora.HiddenTreeMixture().get_params()
     assert {key: theirs[key] for key in ours} == ours
     assert len(ours) > 15

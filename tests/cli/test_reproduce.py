@@ -1,4 +1,4 @@
-"""`arbora reproduce`: what it writes, what it runs again, and how it goes on."""
+"""`python -m papers`: what it writes, what it runs again, and how it goes on."""
 
 import json
 
@@ -6,9 +6,9 @@ import pytest
 from typer.testing import CliRunner
 
 import papers as reproduce
-from arbora.cli import app
 from arbora.errors import DataNotFoundError
 from papers import judges
+from papers.__main__ import app
 from papers.runs import run_all
 from papers.table import Picture, Table, as_csv
 
@@ -16,7 +16,7 @@ PNG = b"\x89PNG stands for a picture"
 
 
 def run(*args, code=0):
-    done = CliRunner().invoke(app, ["reproduce", *map(str, args)])
+    done = CliRunner().invoke(app, [*map(str, args)])
     assert done.exit_code == code, (done.exit_code, done.stdout, done.stderr, done.exception)
     return done
 
@@ -47,11 +47,11 @@ def test_tables_pictures_and_numbers_are_printed_and_written(calls, tmp_path):
     text = (tmp_path / "small.md").read_text()
     assert text.strip() == done.stdout.strip()
     assert "| True |" in text
-    assert "Made by `arbora reproduce small --quick`" in text
+    assert "Made by `python -m papers small --quick`" in text
     assert "![A caption](figure.png)" in text
     assert (tmp_path / "figure.png").read_bytes() == PNG
     assert (tmp_path / "figure.csv").read_text() == "x,y\nb,0.5\n"
-    assert "| `arbora reproduce small --quick` | Title | all within |" in (tmp_path / "summary.md").read_text()
+    assert "| `python -m papers small --quick` | Title | all within |" in (tmp_path / "summary.md").read_text()
 
 
 def test_what_is_finished_is_not_run_again_unless_asked(calls, tmp_path):
@@ -70,7 +70,7 @@ def test_the_summary_tells_of_all_that_the_folder_holds(calls, tmp_path):
     run("small", "-o", tmp_path)
     run("other", "-o", tmp_path)
     lines = (tmp_path / "summary.md").read_text().splitlines()
-    assert [line.split("`")[1] for line in lines[2:]] == ["arbora reproduce small", "arbora reproduce other"]
+    assert [line.split("`")[1] for line in lines[2:]] == ["python -m papers small", "python -m papers other"]
 
 
 def test_a_record_cut_short_counts_for_nothing(calls, tmp_path):
@@ -109,7 +109,7 @@ def test_the_list_unknown_names_and_json(calls, tmp_path):
     assert "no experiment 'tabel'" in run("tabel", code=2).stderr
     (record,) = json.loads(run("small", "-o", tmp_path, "--json").stdout)
     assert record["verdict"] == "all within"
-    assert record["command"] == "arbora reproduce small"
+    assert record["command"] == "python -m papers small"
 
 
 def square(task: int) -> int:
@@ -147,4 +147,4 @@ def test_tables_made_before_are_judged_again(calls, tmp_path, monkeypatch):
     assert "![A caption](figure.png)" in shown
     assert "| Title: new |" in (tmp_path / "summary.md").read_text()
     (tmp_path / "small.md").write_text("Something else.\n")
-    assert "small.md: not a page that arbora reproduce wrote" in run("small", "-o", tmp_path, code=1).stderr
+    assert "small.md: not a page that python -m papers wrote" in run("small", "-o", tmp_path, code=1).stderr

@@ -212,7 +212,7 @@ def test_one_compiled_signature_per_kernel():
 
     code = """
 import numba, importlib, pkgutil, warnings
-import numpy as np, arbora as ab, arbora.kernels
+import numpy as np, arbora as ab
 from arbora.datasets import make_asymmetric_trees
 from arbora.evaluate.metrics import silhouette_score, cluster_similarity, ruzicka_distance
 warnings.simplefilter("ignore")
@@ -234,7 +234,9 @@ for forest in (forest, forest[3:9], forest.take([0, 0, 2]), ab.Forest.from_neste
     silhouette_score(forest, np.arange(len(forest)) % 2); cluster_similarity(forest, np.arange(len(forest)) % 2)
     ruzicka_distance(forest)
 many = {}
-for info in pkgutil.iter_modules(arbora.kernels.__path__, "arbora.kernels."):
+for info in pkgutil.walk_packages(ab.__path__, "arbora."):
+    if ".kernels." not in info.name:
+        continue
     for name, value in vars(importlib.import_module(info.name)).items():
         if hasattr(value, "signatures") and value.__module__ == info.name and len(value.signatures) > 1:
             if not name.startswith("_"):

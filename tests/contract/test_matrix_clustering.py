@@ -160,7 +160,7 @@ def test_one_compiled_signature_per_kernel():
 import warnings
 import arbora as ab
 from arbora.datasets import make_asymmetric_trees
-from arbora.kernels import tree_cliques, tree_edit, tree_repair
+from arbora.models.edit.kernels import tree_cliques, tree_edit, tree_repair
 from arbora.models.unions.matching import choose_matcher
 from arbora.forest.kernels.tree_shape import make_shape
 import numpy as np

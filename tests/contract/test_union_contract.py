@@ -158,8 +158,9 @@ for settings in ({}, {"labels": True, "code": "kt"}, {"noise_cost": None, "searc
         m.predict(forest[:3]); m.transform(model.sample(3, random_state=0)); m.score(model.sample(3, random_state=1))
         m.unions_[0].log_prob(forest); m.unions_[0].restrict([0])
 many = {}
-for name in ("tree_shape", "tree_alignment", "union_order", "union_gains"):
-    for key, value in vars(importlib.import_module("arbora.kernels." + name)).items():
+unions = "models.unions.kernels."
+for name in ("forest.kernels.tree_shape", unions + "tree_alignment", unions + "union_order", unions + "union_gains"):
+    for key, value in vars(importlib.import_module("arbora." + name)).items():
         if hasattr(value, "signatures") and len(value.signatures) > 1 and not key.startswith("_"):
             many[f"{name}.{key}"] = [str(s) for s in value.signatures]
 print(many)

@@ -16,7 +16,7 @@ from arbora.cli import app
 from arbora.datasets.documents import make_documents, write_documents
 
 ROOT = Path(__file__).parents[2]
-PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "src/arbora/models").glob("*.md"))]
+PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROOT / "src/arbora/models").rglob("*.md"))]
 # A fence, its language, and what is in it. Text, sphinx's directives and diagrams have other languages.
 BLOCK = re.compile(r"^```(python|pycon|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCKS = {str(page.relative_to(ROOT)): BLOCK.findall(page.read_text(encoding="utf-8")) for page in PAGES}

@@ -91,7 +91,7 @@ def test_every_public_name_is_there_and_listed():
     assert sorted(arbora.__all__) == sorted(arbora._HOME)
     for name in arbora.__all__:
         assert getattr(arbora, name) is not None
-    for module in arbora._MODULES:
-        assert getattr(arbora, module).__name__ == f"arbora.{module}"
+    for module, home in arbora._MODULES.items():
+        assert getattr(arbora, module).__name__ == f"arbora.{home}"
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         arbora.nonsense  # noqa: B018

@@ -61,7 +61,7 @@ def whole():
 def test_a_page_is_read_back():
     table = whole()
     table.verdict = "all is well"
-    text = table.markdown("arbora reproduce x", 1.0)
+    text = table.markdown("python -m papers x", 1.0)
     again, rest = read_tables(text)
     assert rest.startswith("![A caption](shown.png)")
     assert "elsewhere" not in text
@@ -69,7 +69,7 @@ def test_a_page_is_read_back():
     assert f"{again.body()}\n{rest}" == text
     again.pictures = table.pictures
     assert again == table
-    with pytest.raises(ValueError, match="not a page that arbora reproduce wrote"):
+    with pytest.raises(ValueError, match="not a page that python -m papers wrote"):
         read_tables("# Something else\n")
 
 
@@ -140,6 +140,6 @@ def test_kept_tables_have_the_verdicts_of_today():
         text = record.with_suffix(".md").read_text(encoding="utf-8")
         table, rest = read_tables(text)
         judge(record.stem, table)
-        again = "arbora reproduce all --output docs/reproduction judges what is kept again"
+        again = "python -m papers all --output docs/reproduction judges what is kept again"
         assert f"{table.body()}\n{rest}" == text, f"{record.stem}: {again}"
         assert json.loads(record.read_text(encoding="utf-8"))["verdict"] == table.verdict, f"{record.stem}: {again}"

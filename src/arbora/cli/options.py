@@ -10,6 +10,7 @@ from typing import Annotated, Any
 
 import typer
 
+from ..models.registry import MODELS
 from .terminal import usage
 
 
@@ -94,9 +95,10 @@ class Readout(StrEnum):
     generative = "generative"
 
 
-def defaults(module: str = "mixture", name: str = "HiddenTreeMixture") -> dict[str, Any]:
+def defaults(name: str) -> dict[str, Any]:
     """Defaults of a model, from the signature in its source: to import it would take seconds."""
-    source = (Path(__file__).parents[1] / "models" / f"{module}.py").read_text(encoding="utf-8")
+    home = MODELS[name].replace(".", "/")
+    source = (Path(__file__).parents[1] / "models" / f"{home}.py").read_text(encoding="utf-8")
     (model,) = (node for node in ast.parse(source).body if getattr(node, "name", "") == name)
     (made,) = (node for node in ast.walk(model) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
     given = made.args
@@ -105,8 +107,8 @@ def defaults(module: str = "mixture", name: str = "HiddenTreeMixture") -> dict[s
     return {name.arg: value.value for name, value in every if isinstance(value, ast.Constant)}
 
 
-DEFAULTS = defaults()
-INFINITE = defaults("infinite", "InfiniteHiddenTreeMixture")
+DEFAULTS = defaults("HiddenTreeMixture")
+INFINITE = defaults("InfiniteHiddenTreeMixture")
 
 
 def setting(*names: str, of: str, help: str, unless: str = "", **more: Any) -> Any:

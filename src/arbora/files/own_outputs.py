@@ -4,6 +4,7 @@ import json
 import re
 
 MARK = '<meta name="generator" content="Arbora">'  # in the head of every page
+MANIFEST = "manifest.arbora-store"  # in the folder of every finished store
 TABLE = {"arbora": json.dumps("table")}  # metadata of every parquet table that holds no trees
 
 _HEAD = 1 << 16  # bytes looked at

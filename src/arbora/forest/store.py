@@ -23,9 +23,9 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ForestError, ModelFileError
 from ..files.container import MAX_BYTES, read_container, write_container
+from ..files.own_outputs import MANIFEST
 from ..files.temporary import FolderLock
 from ..inference import distribute
-from ..io.sources import MANIFEST
 from .files import pack_text, read_forest, unpack_text, write_forest
 from .forest import Forest, Ints, _natural
 from .sharing import SharedForest, iter_shards

@@ -14,7 +14,7 @@ from contextvars import ContextVar
 from typing import IO, Any, NamedTuple, cast
 
 from ..errors import ReadError, SkippedFilesWarning
-from ..files.own_outputs import is_result
+from ..files.own_outputs import MANIFEST, is_result
 from ..forest.forest import Forest
 from ..progress import Progress
 from .builder import Columns, Fault
@@ -27,7 +27,6 @@ MAX_BYTES = 100_000_000  # of a file, or of a line where lines are read one by o
 CHUNK = 1 << 20  # bytes read at a time
 UNPACKED_BYTES, UNPACKED_RATIO = 2**30, 100  # of gzip data: the larger of the two is what they may unpack to
 STORE = ".store"  # a folder of this ending, or with this file in it, is one thing, like a file
-MANIFEST = "manifest.arbora-store"
 
 
 class Policy(NamedTuple):

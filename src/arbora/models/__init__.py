@@ -1,72 +1,49 @@
-"""One file per model: mathematics first, a thin estimator last."""
+"""Models of trees and of rows: a room for each family; `registry` lists them."""
 
 import os
-from typing import Any
-
-from numpy.typing import NDArray
+from importlib import import_module
+from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelFileError
-from .bhmc.estimators import BHMC, RBHMC
-from .classifiers.generative import GenerativeTreeClassifier
-from .classifiers.slot_label_counts import SlotLabelCounts
-from .classifiers.tree_classifier import TreeClassifier
-from .edit.clustering import TreeEditClustering
-from .file_checks import check_settings
-from .forest_estimator import ForestEstimator
-from .gaussian.dp_gaussian import DPGaussianMixture
-from .gaussian.nhcm import NHCM
-from .hidden_tree.infinite import InfiniteHiddenTreeMixture
-from .hidden_tree.mixture import HiddenTreeMixture
-from .hidden_tree.single import HiddenTree
-from .model_file import MODEL_VERSION, SavedEstimator
-from .unions.embedding import UnionEmbedding
-from .unions.mixture import TreeUnionMixture
-from .unions.tree_union import TreeUnion
+from .registry import MODELS, OTHERS
 
-# Models that can be loaded from a file, by the name written there.
-MODELS: dict[str, type[SavedEstimator]] = {
-    model.__name__: model
-    for model in (
-        BHMC,
-        DPGaussianMixture,
-        GenerativeTreeClassifier,
-        HiddenTree,
-        HiddenTreeMixture,
-        InfiniteHiddenTreeMixture,
-        NHCM,
-        RBHMC,
-        SlotLabelCounts,
-        TreeClassifier,
-        TreeEditClustering,
-        TreeUnionMixture,
-        UnionEmbedding,
-    )
-}
+if TYPE_CHECKING:
+    from numpy.typing import NDArray
 
-__all__ = [
-    "BHMC",
-    "MODELS",
-    "NHCM",
-    "RBHMC",
-    "DPGaussianMixture",
-    "ForestEstimator",
-    "GenerativeTreeClassifier",
-    "HiddenTree",
-    "HiddenTreeMixture",
-    "InfiniteHiddenTreeMixture",
-    "SlotLabelCounts",
-    "TreeClassifier",
-    "TreeEditClustering",
-    "TreeUnion",
-    "TreeUnionMixture",
-    "UnionEmbedding",
-    "load",
-]
+    from .bhmc.estimators import BHMC as BHMC
+    from .bhmc.estimators import RBHMC as RBHMC
+    from .classifiers.generative import GenerativeTreeClassifier as GenerativeTreeClassifier
+    from .classifiers.slot_label_counts import SlotLabelCounts as SlotLabelCounts
+    from .classifiers.tree_classifier import TreeClassifier as TreeClassifier
+    from .edit.clustering import TreeEditClustering as TreeEditClustering
+    from .forest_estimator import ForestEstimator as ForestEstimator
+    from .gaussian.dp_gaussian import DPGaussianMixture as DPGaussianMixture
+    from .gaussian.nhcm import NHCM as NHCM
+    from .hidden_tree.infinite import InfiniteHiddenTreeMixture as InfiniteHiddenTreeMixture
+    from .hidden_tree.mixture import HiddenTreeMixture as HiddenTreeMixture
+    from .hidden_tree.single import HiddenTree as HiddenTree
+    from .model_file import SavedEstimator
+    from .unions.embedding import UnionEmbedding as UnionEmbedding
+    from .unions.mixture import TreeUnionMixture as TreeUnionMixture
+    from .unions.tree_union import TreeUnion as TreeUnion
 
 
-def load(path: str | os.PathLike[str]) -> SavedEstimator:
+def __getattr__(name: str) -> Any:
+    home = MODELS.get(name) or OTHERS.get(name)
+    if home is None:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(f".{home}", __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *MODELS, *OTHERS})
+
+
+def load(path: str | os.PathLike[str]) -> "SavedEstimator":
     """Read a fitted model that `save` wrote; nothing in the file is ever executed."""
     from ..files.container import read_container
+    from .model_file import MODEL_VERSION
 
     version, header, arrays = read_container(path, "model")
     if version != MODEL_VERSION:
@@ -80,8 +57,13 @@ def load(path: str | os.PathLike[str]) -> SavedEstimator:
         raise ModelFileError(f"{path}: {what} ({why}); save it again") from None
 
 
-def restore(header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> SavedEstimator:
+def restore(header: dict[str, Any], arrays: "dict[str, NDArray[Any]]") -> "SavedEstimator":
     """The fitted model that `_pack` took apart."""
-    kind = MODELS[header["model"]]
+    from .file_checks import check_settings
+
+    if header["model"] not in MODELS:
+        raise ValueError(f"no model is called {header['model']!r}")
+    kind = __getattr__(header["model"])
     check_settings(kind, header["params"])
-    return kind(**header["params"])._restore(header, arrays)
+    restored: SavedEstimator = kind(**header["params"])._restore(header, arrays)
+    return restored

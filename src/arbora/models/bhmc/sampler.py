@@ -23,7 +23,7 @@ class Start(NamedTuple):
 
 
 class HierarchySampler:
-    """A sampler for `arbora.inference.chains`: finite trees by Gibbs steps over leaves, nested ones by proposals of the prior.
+    """A sampler for chains: finite trees by Gibbs steps over leaves, nested ones by proposals of the prior.
 
     `variance` is (within components, of their means), to begin with if the setting has priors for them.  `starts` are
     taken at random; without them paths come from the prior.  With `intercept`, discriminants need not pass through the

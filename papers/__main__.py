@@ -1,17 +1,18 @@
-"""``arbora reproduce``: the tables and figures of the papers, ours beside theirs."""
+"""``python -m papers``: the tables and figures of the papers, ours beside theirs."""
 
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from .options import Json, Quiet
-from .root import app
-from .terminal import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
+from arbora.cli.options import Json, Quiet
+from arbora.cli.terminal import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
+
+app = typer.Typer(add_completion=False, rich_markup_mode=None)
 
 
 def _complete(incomplete: str) -> list[str]:
-    from papers import EXPERIMENTS
+    from . import EXPERIMENTS
 
     return [name for name in ("all", *EXPERIMENTS) if name.startswith(incomplete)]
 
@@ -46,15 +47,15 @@ def reproduce(
 
     \b
     Examples:
-      arbora reproduce
-      arbora reproduce 000-table1 --jobs 2
-      arbora reproduce all --quick
+      python -m papers
+      python -m papers 000-table1 --jobs 2
+      python -m papers all --quick
     """
-    from papers import EXPERIMENTS
-    from papers.outputs import Outputs, as_dict
-    from papers.runs import cpu_seconds, keeping, use_processes
+    from arbora.errors import DataNotFoundError
 
-    from ..errors import DataNotFoundError
+    from . import EXPERIMENTS
+    from .outputs import Outputs, as_dict
+    from .runs import cpu_seconds, keeping, use_processes
 
     if not names:
         _list(as_json)
@@ -95,13 +96,13 @@ def reproduce(
 
 
 def _purpose(name: str) -> str:
-    from papers import EXPERIMENTS
+    from . import EXPERIMENTS
 
     return (EXPERIMENTS[name].__doc__ or "").splitlines()[0]
 
 
 def _list(as_json: bool) -> None:
-    from papers import EXPERIMENTS
+    from . import EXPERIMENTS
 
     if as_json:
         print_json({name: _purpose(name) for name in EXPERIMENTS})
@@ -109,3 +110,7 @@ def _list(as_json: bool) -> None:
     width = max(map(len, EXPERIMENTS))
     for name in EXPERIMENTS:
         typer.echo(f"{name:<{width}}  {_purpose(name)}")
+
+
+if __name__ == "__main__":
+    app(prog_name="python -m papers")
