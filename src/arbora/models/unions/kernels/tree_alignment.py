@@ -305,85 +305,150 @@ def _pack(i, j, one, two, tables, work):
 
 
 @jit
-def _assign(weight, n_rows, n_columns):
-    """Assignment of greatest weight, each row to at most one column: the column of every row, or -1.
+def _transport(weight, supply, demand):
+    """How many of each row go to each column, so that the sum of weights is greatest; weights are 0 or more.
 
-    Shortest augmenting paths with potentials, one row after the other; all weights are 0 or more.
+    Shortest augmenting paths with potentials, one row after the other.  A path carries as many as fit at once, so that
+    work grows with the numbers of rows and columns, and not with what is in them.
     """
-    wide = n_columns >= n_rows
-    n, m = (n_rows, n_columns) if wide else (n_columns, n_rows)
-    high = np.zeros(n + 1)
-    low = np.zeros(m + 1)
-    row_of = np.zeros(m + 1, np.int64)  # 1-based; 0 is nobody
-    before = np.zeros(m + 1, np.int64)
-    for x in range(1, n + 1):
-        row_of[0] = x
-        y = 0
-        slack = np.full(m + 1, np.inf)
-        used = np.zeros(m + 1, np.bool_)
-        while True:
-            used[y] = True
-            r = row_of[y]
-            step, nearest = np.inf, 0
-            for c in range(1, m + 1):
-                if not used[c]:
-                    w = weight[r - 1, c - 1] if wide else weight[c - 1, r - 1]
-                    left = -w - high[r] - low[c]
-                    if left < slack[c]:
-                        slack[c] = left
-                        before[c] = y
-                    if slack[c] < step:
-                        step, nearest = slack[c], c
-            for c in range(m + 1):
-                if used[c]:
-                    high[row_of[c]] += step
-                    low[c] -= step
-                else:
-                    slack[c] -= step
-            y = nearest
-            if row_of[y] == 0:
-                break
-        while y != 0:
-            row_of[y] = row_of[before[y]]
-            y = before[y]
-    column = np.full(n_rows, -1, np.int64)
-    for c in range(1, m + 1):
-        if row_of[c] > 0:
-            if wide:
-                column[row_of[c] - 1] = c - 1
-            else:
-                column[c - 1] = row_of[c] - 1
-    return column
+    if supply.sum() > demand.sum():  # all of the smaller side finds a place
+        return _transport_all(weight.T.copy(), demand, supply).T.copy()
+    return _transport_all(weight, supply, demand)
 
 
 @jit
-def _expand(side, k, only_rest):
-    """Kinds of the children of kind k, one entry a child; with only_rest, of those outside the core."""
-    n = 0
-    for e in range(side.kid_start[k], side.kid_start[k + 1]):
-        n += side.kid_count[e] - (side.core[e] if only_rest else 0)
-    out = np.empty(n, np.int64)
-    n = 0
-    for e in range(side.kid_start[k], side.kid_start[k + 1]):
-        for _ in range(side.kid_count[e] - (side.core[e] if only_rest else 0)):
-            out[n] = side.kid[e]
-            n += 1
+def _transport_all(weight, supply, demand):
+    """As `_transport`, where there is a place for every row."""
+    n, m = weight.shape
+    flow = np.zeros((n, m), np.int64)
+    spare = demand.copy()
+    high, low = np.zeros(n), np.zeros(m)  # potentials: -weight - high - low is 0 or more, and 0 where there is flow
+    row_far, far = np.empty(n), np.empty(m)  # length of the shortest path to a row, to a column
+    row_from, column_from = np.empty(n, np.int64), np.empty(m, np.int64)
+    for x in range(n):
+        left = supply[x]
+        high[x] = np.inf
+        for c in range(m):
+            high[x] = min(high[x], -weight[x, c] - low[c])
+        while left > 0:
+            row_from[:] = -2  # not reached
+            used = np.zeros(m, np.bool_)
+            far[:] = np.inf
+            row_from[x], row_far[x] = -1, 0.0
+            _relax(x, weight, high, low, used, row_far, far, column_from)
+            while True:
+                end = -1
+                for c in range(m):
+                    if not used[c] and (end < 0 or far[c] < far[end]):
+                        end = c
+                used[end] = True
+                if spare[end] > 0:
+                    break
+                for r in range(n):
+                    if flow[r, end] > 0 and row_from[r] == -2:
+                        row_from[r], row_far[r] = end, far[end]
+                        _relax(r, weight, high, low, used, row_far, far, column_from)
+            for r in range(n):
+                if row_from[r] != -2:
+                    high[r] += far[end] - row_far[r]
+            for c in range(m):
+                if used[c]:
+                    low[c] -= far[end] - far[c]
+            left -= _push(end, left, row_from, column_from, spare, flow)
+    return flow
+
+
+@jit
+def _relax(r, weight, high, low, used, row_far, far_out, column_from_out):
+    """Lengths of paths to the columns by way of row r, where these are shorter."""
+    for c in range(used.shape[0]):
+        if not used[c]:
+            length = row_far[r] + max(-weight[r, c] - high[r] - low[c], 0.0)
+            if length < far_out[c]:
+                far_out[c], column_from_out[c] = length, r
+
+
+@jit
+def _push(end, most, row_from, column_from, spare_out, flow_out):
+    """Send as many as fit along the path that ends at a column; returns how many."""
+    amount = min(most, spare_out[end])
+    r = column_from[end]
+    while row_from[r] >= 0:
+        amount = min(amount, flow_out[r, row_from[r]])
+        r = column_from[row_from[r]]
+    spare_out[end] -= amount
+    c = end
+    while True:
+        r = column_from[c]
+        flow_out[r, c] += amount
+        if row_from[r] < 0:
+            return amount
+        c = row_from[r]
+        flow_out[r, c] -= amount
+
+
+@jit
+def _counts(side, k, only_rest):
+    """Children of kind k by their kind; with only_rest, of those outside the core."""
+    lo, hi = side.kid_start[k], side.kid_start[k + 1]
+    out = np.empty(hi - lo, np.int64)
+    for e in range(lo, hi):
+        out[e - lo] = side.kid_count[e] - (side.core[e] if only_rest else 0)
     return out
 
 
 @jit
-def _assign_children(rows, columns, tree):
-    """Best one-to-one assignment of children by kind: its value and the column of each row."""
-    weight = np.empty((rows.shape[0], columns.shape[0]))
-    for r in range(rows.shape[0]):
-        for c in range(columns.shape[0]):
-            weight[r, c] = tree[rows[r], columns[c]]
-    column = _assign(weight, rows.shape[0], columns.shape[0])
-    total = 0.0
-    for r in range(rows.shape[0]):
-        if column[r] >= 0:
-            total += weight[r, column[r]]
-    return total, column
+def _assign_children(i, j, one, two, tree, only_rest):
+    """Best one-to-one assignment of the children of i and j: its value, and how many of each kind go to each."""
+    lo_1, lo_2 = one.kid_start[i], two.kid_start[j]
+    supply, demand = _counts(one, i, only_rest), _counts(two, j, only_rest)
+    weight = np.empty((supply.shape[0], demand.shape[0]))
+    for r in range(weight.shape[0]):
+        for c in range(weight.shape[1]):
+            weight[r, c] = tree[one.kid[lo_1 + r], two.kid[lo_2 + c]]
+    flow = _transport(weight, supply, demand)
+    return (weight * flow).sum(), flow
+
+
+@jit
+def _deal(nodes_1, nodes_2, place_1, place_2, flow):
+    """The node of the second list that each of the first is assigned to, or -1; place_* are the rows and columns."""
+    n_1, n_2 = flow.shape
+    start = np.zeros(n_2 + 1, np.int64)
+    for y in range(nodes_2.shape[0]):
+        start[place_2[y] + 1] += 1
+    for c in range(n_2):
+        start[c + 1] += start[c]
+    by_kind = np.empty(nodes_2.shape[0], np.int64)
+    fill = start.copy()
+    for y in range(nodes_2.shape[0]):
+        by_kind[fill[place_2[y]]] = nodes_2[y]
+        fill[place_2[y]] += 1
+    left = flow.copy()
+    at = np.zeros(n_1, np.int64)  # columns before this one are served
+    out = np.full(nodes_1.shape[0], -1, np.int64)
+    for x in range(nodes_1.shape[0]):
+        r = place_1[x]
+        while at[r] < n_2 and left[r, at[r]] == 0:
+            at[r] += 1
+        if at[r] < n_2:
+            c = at[r]
+            left[r, c] -= 1
+            out[x] = by_kind[start[c]]
+            start[c] += 1
+    return out
+
+
+@jit
+def _places(nodes, kind, side, k):
+    """Place of the kind of each of these nodes among the kinds of the children of k."""
+    place = np.empty(side.row.shape[0], np.int64)
+    for e in range(side.kid_start[k], side.kid_start[k + 1]):
+        place[side.kid[e]] = e - side.kid_start[k]
+    out = np.empty(nodes.shape[0], np.int64)
+    for x in range(nodes.shape[0]):
+        out[x] = place[kind[nodes[x]]]
+    return out
 
 
 # ---- the upward pass ------------------------------------------------------------------------------------------------
@@ -422,8 +487,8 @@ def _upward(one, two, gain):
                     tables.below_2[j, one.first[i] + a] = pack[a * n_b + n_b - 1]
                 best = pack[n_a * n_b - 1]
                 if _is_cut(one, i) or _is_cut(two, j):
-                    rest, _ = _assign_children(_expand(one, i, True), _expand(two, j, True), tables.tree)
-                    plain, _ = _assign_children(_expand(one, i, False), _expand(two, j, False), tables.tree)
+                    rest, _ = _assign_children(i, j, one, two, tables.tree, True)
+                    plain, _ = _assign_children(i, j, one, two, tables.tree, False)
                     best = max(best + rest, plain)
                     if _has_inner(one, i) or _has_inner(two, j):  # among leaves only, assignment is exact
                         tables.inexact[0] = True
@@ -640,15 +705,15 @@ def _trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables):
             if _is_cut(one, i) or _is_cut(two, j):
                 core = pack[(one.first[i + 1] - one.first[i]) * (two.first[j + 1] - two.first[j]) - 1]
                 all_1, all_2 = _n_kids(one, i), _n_kids(two, j)
-                rest, column = _assign_children(kind_1[nodes_1[m_1:all_1]], kind_2[nodes_2[m_2:all_2]], tables.tree)
-                at_1, at_2 = m_1, m_2
+                rest, flow = _assign_children(i, j, one, two, tables.tree, True)
                 if abs(core + rest - tables.full[i, j]) > 1e-9 * (1.0 + tables.full[i, j]):
-                    _, column = _assign_children(kind_1[nodes_1[:all_1]], kind_2[nodes_2[:all_2]], tables.tree)
-                    at_1, at_2, m_1, m_2 = 0, 0, 0, 0
-                for x in range(column.shape[0]):
-                    if column[x] >= 0:
-                        is_forest[n_items], item_u[n_items] = False, nodes_1[at_1 + x]
-                        item_v[n_items] = nodes_2[at_2 + column[x]]
+                    _, flow = _assign_children(i, j, one, two, tables.tree, False)
+                    m_1, m_2 = 0, 0
+                some_1, some_2 = nodes_1[m_1:all_1], nodes_2[m_2:all_2]
+                to = _deal(some_1, some_2, _places(some_1, kind_1, one, i), _places(some_2, kind_2, two, j), flow)
+                for x in range(to.shape[0]):
+                    if to[x] >= 0:
+                        is_forest[n_items], item_u[n_items], item_v[n_items] = False, some_1[x], to[x]
                         n_items += 1
         else:
             n_listed -= m_1 + m_2
@@ -739,7 +804,15 @@ def _distinct(gain: NDArray[np.float64]) -> tuple[NDArray[np.int64], NDArray[np.
     """Rows and columns numbered so that equal ones share a number, and the table of gains by these numbers."""
     if not gain.size:
         return np.zeros(gain.shape[0], np.int64), np.zeros(gain.shape[1], np.int64), np.zeros((1, 1))
-    rows, row = np.unique(gain, axis=0, return_inverse=True)
-    columns, column = np.unique(rows.T, axis=0, return_inverse=True)
-    table = np.ascontiguousarray(columns.T)
-    return row.reshape(-1).astype(np.int64), column.reshape(-1).astype(np.int64), table
+    rows, row = _distinct_rows(gain)
+    columns, column = _distinct_rows(np.ascontiguousarray(rows.T))
+    return row, column, np.ascontiguousarray(columns.T)
+
+
+def _distinct_rows(table: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.int64]]:
+    """The distinct rows in order, and the place of each row among them; only rows of different bytes are sorted."""
+    seen: dict[bytes, int] = {}
+    number = np.array([seen.setdefault(row.tobytes(), len(seen)) for row in table])
+    _, first = np.unique(number, return_index=True)
+    rows, place = np.unique(table[first], axis=0, return_inverse=True)
+    return rows, place.reshape(-1)[number].astype(np.int64)
