@@ -4,7 +4,10 @@ Names are imported at their first use, so that ``import arbora`` and the command
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
+
+TYPE_CHECKING = False  # typing's own would take longer to import than all the rest
+if TYPE_CHECKING:
+    from typing import Any
 
 from .models.registry import MODELS
 
@@ -72,7 +75,7 @@ if TYPE_CHECKING:
     from .models.edit.distance import edit_distance, edit_distances, edit_mapping
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     if name in _HOME:
         value = getattr(import_module(f".{_HOME[name]}", __name__), name)
         globals()[name] = value

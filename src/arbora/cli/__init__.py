@@ -1,7 +1,9 @@
 """The command line: ``arbora --help`` lists its commands."""
 
 import io
+import os
 import sys
+from typing import Any
 
 from .root import app
 
@@ -13,6 +15,8 @@ from . import distances, hierarchy, report, warmup  # noqa: F401
 
 __all__ = ["app", "main"]
 
+PIPE_CLOSED = 141  # as a shell says of any command that writes to a closed pipe
+
 
 def main() -> None:
     """Run the command that the arguments name."""
@@ -20,4 +24,23 @@ def main() -> None:
         # Labels may hold what the terminal's encoding, or any, cannot: it is told in escapes.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
-    app(prog_name="arbora")
+    stdout = sys.stdout
+    try:
+        app(prog_name="arbora")
+    except SystemExit:
+        # Typer wraps stdout, and ends with 1, once whoever reads it has had enough.
+        if sys.stdout is not stdout or not _flushed(stdout):
+            os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
+            raise SystemExit(PIPE_CLOSED) from None
+        raise
+    except OSError as error:  # of what Typer itself prints
+        raise SystemExit(f"arbora: {error.filename or 'stdout'}: {error.strerror or error}") from None
+
+
+def _flushed(stream: Any) -> bool:
+    """Whether what was printed has gone out; not if the pipe is closed."""
+    try:
+        stream.flush()
+    except BrokenPipeError:
+        return False
+    return True

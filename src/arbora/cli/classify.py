@@ -61,9 +61,10 @@ def classify(
                 )
             fitted.set_params(novelty=novelty)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
-        files.check_output("--output", output, files.TABLES, [*inputs.files, model])
-        files.check_output("--report", report, (".html",), [*inputs.files, model])
-        files.check_distinct({"--output": output, "--report": report})
+        files.check_outputs(
+            [files.Output("--output", output, files.TABLES), files.Output("--report", report, (".html",))],
+            [*inputs.files, model, files.table_of(classes)],
+        )
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         with teller.working("classifying"):
             columns = classified(fitted, forest)

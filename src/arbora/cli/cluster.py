@@ -86,9 +86,7 @@ def cluster(
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
         targets = results.Outputs(output, save, report, picture)
-        targets.check(inputs.files)
-        if checkpoint is not None and kind is not opt.Kind.infinite:  # whose checkpoint is a folder, and made
-            files.check_output("--checkpoint", checkpoint, ("",), inputs.files)
+        targets.check([*inputs.files, files.table_of(classes)], checkpoint, kind is opt.Kind.infinite)
         if kind is opt.Kind.unions:
             forest = reading.read_trees(inputs, skip_bad, classes, quiet)
             interrupted = _unions(forest, inputs, asked, jobs, targets, as_json, teller)

@@ -41,9 +41,11 @@ def demo(
     with Teller(quiet).listening() as teller:
         if output.exists() and not output.is_dir():
             raise ReadError(f"{output}: this is a file; name a folder with --output")
+        files.check_outputs([files.Output("--documents", documents, is_folder=True)], [])
         output.mkdir(parents=True, exist_ok=True)
         picture = output / "clusters.png" if files.has_package("matplotlib") else None
         targets = results.Outputs(output / "clusters.csv", output / "model.arbora", output / "report.html", picture)
+        targets.check([], None, False)
         forest = load_demo()
         if documents is not None:
             teller.say(f"{documents}: {write_documents(forest, documents)} documents")

@@ -42,10 +42,11 @@ def distances(
     from . import files, reading
 
     check_jobs(jobs)
-    part = output.with_name(output.name + ".part")
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
-        files.check_output("--output", output, SUFFIXES, inputs.files)
+        files.check_outputs([files.Output("--output", output, SUFFIXES)], inputs.files)
+        part = output.with_name(output.name + ".part")
+        files.check_outputs([files.Output("--output", part)], inputs.files)
         forest = reading.read_trees(inputs, skip_bad, None, quiet)
         if part.exists():
             teller.say(f"going on from {part}")

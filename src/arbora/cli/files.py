@@ -8,7 +8,7 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 import typer
@@ -27,30 +27,74 @@ ROWS_AT_ONCE = 10_000  # of a table that are text in memory
 Columns = Mapping[str, Any]  # by name; each a list or an array
 
 
-def check_output(option: str, path: Path | None, suffixes: Sequence[str], inputs: Sequence[str | Path]) -> None:
-    """Refuse, before any work, an output of another suffix, in a folder that is not there, or over an input."""
-    if path is None:
+class Output(NamedTuple):
+    """A file that a command would write, by the option that names it; None where nobody asked."""
+
+    option: str
+    path: Path | None
+    suffixes: Sequence[str] = ("",)
+    is_folder: bool = False  # which is made if need be
+
+
+def check_outputs(outputs: Sequence[Output], reads: Sequence[str | Path | None]) -> None:
+    """Refuse, before any work, outputs that cannot be written, that are a file the command reads, or the same twice.
+
+    Every command passes all its outputs through here, and all files that it reads: inputs, tables of classes, models.
+    """
+    read = [os.fspath(path) for path in reads if path is not None]
+    seen: list[tuple[str, Path]] = []
+    for output in outputs:
+        option, path = output.option, output.path
+        if path is None:
+            continue
+        _check_place(output, path)
+        if any(is_same_file(path, given) or _shares_store(path, given) for given in read):
+            raise usage(option, f"{path}: this is an input, and would be overwritten; choose another name")
+        for other, taken in seen:
+            if is_same_file(path, taken):
+                raise usage(option, f"{path}: {other} writes to this file, too; choose another name")
+        seen.append((option, path))
+
+
+def _check_place(output: Output, path: Path) -> None:
+    """Refuse another suffix, a folder that is not there, and what cannot be a file."""
+    option, suffixes = output.option, output.suffixes
+    if not path.name or not path.name.lower().endswith(tuple(suffixes)):
+        ends = " or ".join(suffixes)
+        raise usage(option, f"{path}: the name must end in {ends}" if ends else f"{path}: this is no name of a file")
+    try:
+        is_folder, has_parent = path.is_dir() and not is_store(path), path.absolute().parent.is_dir()
+    except (OSError, ValueError) as error:  # a name too long, or with a zero byte
+        raise usage(option, f"{path}: no file can have this name ({error}); choose another") from None
+    if output.is_folder:
+        if path.exists() and not is_folder:
+            raise usage(option, f"{path}: this is a file; name a folder")
         return
-    if not path.name.lower().endswith(tuple(suffixes)):
-        raise usage(option, f"{path}: the name must end in {' or '.join(suffixes)}")
-    if path.is_dir() and not is_store(path):
+    if is_folder:
         raise usage(option, f"{path}: this is a directory; name a file")
-    if not path.absolute().parent.is_dir():
+    if not has_parent:
         raise usage(option, f"{path}: there is no such folder; make it first")
-    if path.exists() and any(os.path.samefile(path, given) for given in inputs if os.path.exists(given)):
-        raise usage(option, f"{path}: this is an input, and would be overwritten; choose another name")
     if path.suffix.lower() == ".parquet":
         _need("pyarrow", ".parquet files need pyarrow; install arbora[parquet], or choose another suffix")
 
 
-def check_distinct(paths: Mapping[str, Path | None]) -> None:
-    """Refuse two outputs of one name."""
-    seen: dict[str, str] = {}
-    for option, path in paths.items():
-        if path is not None:
-            other = seen.setdefault(os.path.realpath(path), option)
-            if other != option:
-                raise usage(option, f"{path}: {other} writes to this file, too; choose another name")
+def is_same_file(one: str | Path, two: str | Path) -> bool:
+    """Whether two names are of one file, by links of either kind; of files that are not there, by the real path."""
+    try:
+        return os.path.samefile(one, two)
+    except (OSError, ValueError):
+        return os.path.realpath(one) == os.path.realpath(two)
+
+
+def _shares_store(path: Path, given: str) -> bool:
+    """Whether an output would go into a store that is read, or a file that is read is in a store that is written."""
+    one, two = Path(os.path.realpath(path)), Path(os.path.realpath(given))
+    return (is_store(two) and two in one.parents) or (is_store(one) and one in two.parents)
+
+
+def table_of(classes: str | None) -> str | None:
+    """The file that --classes names, if it names one."""
+    return None if classes == "folder" else classes
 
 
 def need_matplotlib() -> None:

@@ -95,16 +95,17 @@ def hierarchy(
     from . import files
 
     with Teller(quiet).listening() as teller:
-        files.check_output("--output", output, files.TABLES, [table])
-        files.check_output("--newick", newick, (".nwk",), [table])
-        files.check_output("--tree", tree, (".json",), [table])
-        files.check_output("--picture", picture, (".png",), [table])
-        files.check_output("--save", save, (".arbora",), [table])
-        files.check_output("--report", report, (".html",), [table])
-        files.check_distinct(
-            {"--output": output, "--newick": newick, "--tree": tree, "--picture": picture, "--save": save,
-             "--report": report}
-        )  # fmt: skip
+        files.check_outputs(
+            [
+                files.Output("--output", output, files.TABLES),
+                files.Output("--newick", newick, (".nwk",)),
+                files.Output("--tree", tree, (".json",)),
+                files.Output("--picture", picture, (".png",)),
+                files.Output("--save", save, (".arbora",)),
+                files.Output("--report", report, (".html",)),
+            ],
+            [table],
+        )
         if picture is not None:
             files.need_matplotlib()
         estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
@@ -166,7 +167,7 @@ def predict_rows(
 
     if len(tables) != 1:
         raise usage("PATH", f"{len(tables)} given; wanted one table for a model of rows")
-    files.check_output("--output", output, files.TABLES, [tables[0], path])
+    files.check_outputs([files.Output("--output", output, files.TABLES)], [tables[0], path])
     data = read_table(tables[0], target=classes, **trained_table(estimator))
     if data.X.shape[1] != estimator.n_features_in_:
         raise ReadError(

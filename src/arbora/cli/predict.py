@@ -71,7 +71,8 @@ def predict(
             return
         fitted = _check_clusters(loaded, model, jobs)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
-        files.check_output("--output", output, files.TABLES, [*inputs.files, model])
+        read_too = [*inputs.files, model, files.table_of(classes)]
+        files.check_outputs([files.Output("--output", output, files.TABLES)], read_too)
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
         with reading.workers_of(scheduler, forest), teller.working("predicting"):
             columns = files.assignments(fitted, forest)
@@ -143,7 +144,7 @@ def encode(
                 raise usage("--encoding", f"a {type(fitted).__name__} has one encoding only; leave this out")
             fitted.set_params(encoding=encoding.value)
         inputs = reading.find_like_training(trained, paths, format, read, teller)
-        files.check_output("--output", output, (".npz", ".csv", ".parquet"), [*inputs.files, model])
+        files.check_outputs([files.Output("--output", output, (".npz", ".csv", ".parquet"))], [*inputs.files, model])
         forest = reading.open_trees(inputs, skip_bad, None, quiet, memory)
         with teller.working("encoding"):
             if "sparse_output" in fitted.get_params():

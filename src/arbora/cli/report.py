@@ -55,7 +55,7 @@ def report(
     with Teller(quiet).listening() as teller:
         fitted = opt.load_model(model)
         if hasattr(fitted, "level_labels_"):
-            files.check_output("--output", output, (".html",), [*paths, model])
+            files.check_outputs([files.Output("--output", output, (".html",))], [*paths, model])
             opt.refuse({"--format": format, "--skip-bad": skip_bad or None, "--read": read}, opt.FOR_TREES)
             table = _table(fitted, paths, names, classes, columns)
             write_report(
@@ -71,7 +71,8 @@ def report(
             if names is not None or columns is not None:
                 raise usage("--names" if names is not None else "--columns", "trees have none; leave this out")
             inputs = reading.find_like_training(fitted, paths, format, read, teller)
-            files.check_output("--output", output, (".html",), [*inputs.files, model])
+            read_too = [*inputs.files, model, files.table_of(classes)]
+            files.check_outputs([files.Output("--output", output, (".html",))], read_too)
             forest = reading.read_trees(inputs, skip_bad, classes, quiet)
             with teller.working("summing up"):
                 write_report(fitted, forest, output, command=opt.command_line())

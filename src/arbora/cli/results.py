@@ -26,14 +26,17 @@ class Outputs(NamedTuple):
     report: Path | None
     picture: Path | None
 
-    def check(self, inputs: Sequence[str]) -> None:
-        """Refuse what cannot be written before any work is done."""
-        files.check_output("--output", self.table, files.TABLES, inputs)
-        files.check_output("--save", self.model, (".arbora",), inputs)
-        files.check_output("--report", self.report, (".html",), inputs)
-        files.check_output("--picture", self.picture, (".png",), inputs)
-        files.check_distinct(
-            {"--output": self.table, "--save": self.model, "--report": self.report, "--picture": self.picture}
+    def check(self, reads: Sequence[str | None], checkpoint: Path | None, in_folder: bool) -> None:
+        """Refuse what cannot be written before any work is done; a checkpoint may be a folder, which is made."""
+        files.check_outputs(
+            [
+                files.Output("--output", self.table, files.TABLES),
+                files.Output("--save", self.model, (".arbora",)),
+                files.Output("--report", self.report, (".html",)),
+                files.Output("--picture", self.picture, (".png",)),
+                files.Output("--checkpoint", checkpoint, is_folder=in_folder),
+            ],
+            reads,
         )
         if self.picture is not None:
             files.need_matplotlib()

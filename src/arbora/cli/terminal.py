@@ -48,12 +48,13 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         try:
             with Interrupts():
                 function(*args, **kwargs)
+                sys.stdout.flush()  # a full disk or a closed pipe shows here, not when all is over
         except ArboraError as error:
             raise fail(as_typed(str(error)), BAD_INPUT) from None
         except KeyboardInterrupt:
             raise fail("interrupted; no result was written", INTERRUPTED) from None
         except BrokenPipeError:
-            raise  # whoever reads our output has had enough; typer ends quietly
+            raise  # whoever reads our output has had enough; main ends quietly
         except OSError as error:
             raise fail(f"{error.filename or 'a file'}: {error.strerror or error}", BAD_INPUT) from None
         except MemoryError:
@@ -83,7 +84,11 @@ def usage(option: str, reason: str) -> typer.BadParameter:
 
 def stdout_console() -> Any:
     """A rich console that takes every text literally; wide, without colours or blanks at line ends, when piped."""
-    from rich.console import Console
+    from rich import console
+
+    class Console(console.Console):
+        def on_broken_pipe(self) -> None:
+            raise  # noqa: PLE0704 - called where it is caught; rich would end with 1
 
     if sys.stdout.isatty():
         return Console(markup=False, emoji=False, highlight=False)

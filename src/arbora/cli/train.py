@@ -57,8 +57,10 @@ def train_classifier(
         raise usage("--output", "it holds what held-out trees are given, and --folds 0 holds none out")
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
-        files.check_output("--save", save, (".arbora",), inputs.files)
-        files.check_output("--output", output, files.TABLES, inputs.files)
+        files.check_outputs(
+            [files.Output("--save", save, (".arbora",)), files.Output("--output", output, files.TABLES)],
+            [*inputs.files, files.table_of(classes)],
+        )
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         folds = _check_classes(forest, folds, teller)
         mixture = opt.given(n_components=components) | {

@@ -102,7 +102,8 @@ def convert(
         raise usage("OUT", f"missing; after {output}, name the file to write")
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
-        files.check_output("OUT", output, (".jsonl", ".jsonl.gz", ".forest", ".parquet", ".store"), inputs.files)
+        suffixes = (".jsonl", ".jsonl.gz", ".forest", ".parquet", ".store")
+        files.check_outputs([files.Output("OUT", output, suffixes)], [*inputs.files, files.table_of(classes)])
         if output.suffix == ".store":
             forest: Any = reading.write_store(inputs, output, skip_bad, classes, quiet, shard_nodes or SHARD_NODES)
         else:

@@ -1,0 +1,197 @@
+"""No command writes over a file that it reads, or twice to one file: every command, every option that names a file."""
+
+import inspect
+import itertools
+import os
+from pathlib import Path
+from typing import Any, NamedTuple, get_args, get_type_hints
+
+import pytest
+from typer.models import ArgumentInfo
+from typer.testing import CliRunner
+
+from arbora.cli import app
+from arbora.datasets import make_documents
+from arbora.io import write_jsonl
+from arbora.models import DPGaussianMixture, GenerativeTreeClassifier, HiddenTree, HiddenTreeMixture
+
+
+class Parameter(NamedTuple):
+    """One that takes text or a path."""
+
+    name: str
+    option: str | None  # None: an argument
+    required: bool
+
+
+def _parts(kind: Any) -> set[Any]:
+    """The types that a type is made of."""
+    return {kind}.union(*map(_parts, get_args(kind)))
+
+
+def _parameters(function: Any) -> list[Parameter]:
+    hints = get_type_hints(function, include_extras=True)
+    found = []
+    for name, given in inspect.signature(function).parameters.items():
+        kind, told = get_args(hints[name])[:2]
+        if _parts(kind) & {str, Path}:
+            is_argument = isinstance(told, ArgumentInfo)
+            needed = given.default is inspect.Parameter.empty and told.default_factory is None
+            found.append(Parameter(name, None if is_argument else told.default, needed))
+    return found
+
+
+COMMANDS = {c.name or str(c.callback and c.callback.__name__): _parameters(c.callback) for c in app.registered_commands}
+
+# What each parameter that takes text or a path is; a new one must be put here, and into `check_outputs` if it writes.
+READS = {"paths", "model", "table", "classes"}
+WRITES = {
+    "output": ".csv",
+    "save": ".arbora",
+    "report": ".html",
+    "picture": ".png",
+    "checkpoint": ".fit",
+    "newick": ".nwk",
+    "tree": ".json",
+}
+NEITHER = {"read", "scheduler", "names", "columns", "hidden", "documents"}  # documents: a folder of new files
+SUFFIX = {("convert", "output"): ".jsonl", ("report", "output"): ".html"}
+COLUMN = {("hierarchy", "classes")}  # names a column, not a file
+FOLDERS = {("demo", "output"), ("reproduce", "output")}
+OF_MODELS = {"predict": "mixture", "encode": "mixture", "report": "mixture", "classify": "classifier"}
+
+
+def parameters(command: str, kind: Any) -> list[str]:
+    names = [p.name for p in COMMANDS[command]]
+    return [n for n in names if n in kind and (command, n) not in COLUMN | FOLDERS]
+
+
+def test_every_parameter_that_may_name_a_file_is_known_here() -> None:
+    for command in COMMANDS:
+        names = {p.name for p in COMMANDS[command]}
+        assert names <= READS | set(WRITES) | NEITHER, f"{command}: what are {names - READS - set(WRITES) - NEITHER}?"
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """One file of each sort that commands read."""
+    folder = tmp_path_factory.mktemp("read")
+    trees = make_documents(4, random_state=0)
+    paths = {name: folder / f"{name}.arbora" for name in ("mixture", "classifier", "groups")}
+    paths |= {"paths": folder / "trees.jsonl", "table": folder / "table.csv", "classes": folder / "classes.csv"}
+    write_jsonl(trees, paths["paths"])
+    rows = [[float(k % 3), float(k // 3)] for k in range(9)]
+    paths["table"].write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
+    paths["classes"].write_text("name,class\na,b\n")
+    HiddenTreeMixture(2, 2, max_iter=1, tol=0, random_state=0).fit(trees).save(paths["mixture"])
+    GenerativeTreeClassifier(HiddenTree(2, max_iter=1, tol=0), random_state=0).fit(trees).save(paths["classifier"])
+    DPGaussianMixture(n_iter=4, n_chains=1, random_state=0).fit(rows).save(paths["groups"])
+    return paths
+
+
+def words(command: str, given: dict[str, Path]) -> list[str]:
+    """A command line with these files, in the order that the command takes them."""
+    line = [command]
+    for name, option, _ in COMMANDS[command]:
+        if name in given:
+            line += [*([option] if option else []), str(given[name])]
+    return line
+
+
+def reads_of(command: str, files: dict[str, Path]) -> dict[str, Path]:
+    kind = OF_MODELS.get(command)
+    return {name: files[str(kind)] if name == "model" else files[name] for name in parameters(command, READS)}
+
+
+def required(command: str, folder: Path) -> dict[str, Path]:
+    """Outputs that must be named."""
+    needed = [p.name for p in COMMANDS[command] if p.required and p.name in WRITES]
+    return {name: folder / f"needed{suffix_of(command, name)}" for name in needed}
+
+
+def suffix_of(command: str, name: str) -> str:
+    return SUFFIX.get((command, name), WRITES[name])
+
+
+def extras(command: str, name: str) -> list[str]:
+    return ["--components", "2"] if (command, name) == ("cluster", "checkpoint") else []
+
+
+def refused(line: list[str], why: str) -> None:
+    done = CliRunner().invoke(app, line)
+    said = " ".join(done.stderr.replace("│", " ").split())
+    assert done.exit_code == 2, (line, done.exit_code, done.stdout, said, done.exception)
+    assert why in said, (line, said)
+    assert done.stdout == ""
+
+
+PAIRS = [(c, w, r) for c in COMMANDS for w in parameters(c, WRITES) for r in parameters(c, READS)]
+
+
+@pytest.mark.parametrize("link", ["symlink_to", "hardlink_to", "itself"])
+@pytest.mark.parametrize(("command", "writes", "reads"), PAIRS)
+def test_no_output_is_a_file_that_the_command_reads(
+    command: str, writes: str, reads: str, link: str, files: dict[str, Path], tmp_path: Path
+) -> None:
+    given = reads_of(command, files)
+    suffix = suffix_of(command, writes)
+    if link == "itself":
+        if given[reads].suffix != suffix:
+            pytest.skip("other suffixes")
+        target = given[reads]
+    else:
+        target = tmp_path / f"link{suffix}"
+        getattr(target, link)(given[reads])
+    before = given[reads].read_bytes()
+    line = words(command, {**given, **required(command, tmp_path), writes: target})
+    refused(line + extras(command, writes), "this is an input, and would be overwritten")
+    assert given[reads].read_bytes() == before
+    assert not [name for name in os.listdir(tmp_path) if name != target.name]
+
+
+TWICE = [(c, *pair) for c in COMMANDS for pair in itertools.combinations(parameters(c, WRITES), 2)]
+
+
+@pytest.mark.parametrize("is_there", [False, True])
+@pytest.mark.parametrize(("command", "one", "two"), TWICE)
+def test_no_two_outputs_are_one_file(
+    command: str, one: str, two: str, is_there: bool, files: dict[str, Path], tmp_path: Path
+) -> None:
+    given = {name: path for name, path in reads_of(command, files).items() if name != "classes"}
+    first = tmp_path / f"first{suffix_of(command, one)}"
+    second = tmp_path / f"second{suffix_of(command, two)}"
+    if is_there:
+        first.write_text("mine")
+    second.symlink_to(first)
+    line = words(command, {**given, **required(command, tmp_path), one: first, two: second})
+    refused(line + extras(command, one) + extras(command, two), "writes to this file, too")
+    assert first.read_text() == "mine" if is_there else not first.exists()
+
+
+def test_the_lists_are_not_empty() -> None:
+    assert {c for c, _, _ in PAIRS} >= {"cluster", "predict", "encode", "classify", "train-classifier", "hierarchy"}
+    assert {c for c, _, _ in PAIRS} >= {"distances", "report", "convert"}
+    assert ("cluster", "output", "classes") in PAIRS
+    assert ("convert", "output", "classes") in PAIRS
+
+
+def test_models_of_rows_are_checked_too(files: dict[str, Path], tmp_path: Path) -> None:
+    (tmp_path / "link.csv").hardlink_to(files["groups"])
+    (tmp_path / "link.html").hardlink_to(files["table"])
+    for output in (files["table"], tmp_path / "link.csv"):
+        refused(["predict", str(files["groups"]), str(files["table"]), "-o", str(output)], "this is an input")
+    refused(["report", str(files["groups"]), str(files["table"]), "-o", str(tmp_path / "link.html")], "is an input")
+
+
+def test_what_a_store_holds_is_an_input(files: dict[str, Path], tmp_path: Path) -> None:
+    store = tmp_path / "s.store"
+    assert CliRunner().invoke(app, ["convert", str(files["paths"]), str(store)]).exit_code == 0
+    inside = next(path for path in store.iterdir())
+    refused(["convert", str(store), str(store / "x.forest")], "this is an input")
+    refused(["cluster", str(store), "--checkpoint", str(inside), "-k", "2"], "this is an input")
+
+
+def test_distances_also_spares_what_its_part_would_overwrite(files: dict[str, Path], tmp_path: Path) -> None:
+    part = tmp_path / "d.npz.part"
+    part.hardlink_to(files["paths"])
+    refused(["distances", str(files["paths"]), "-o", str(tmp_path / "d.npz")], "this is an input")
