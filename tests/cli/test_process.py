@@ -19,7 +19,7 @@ SOURCE = str(Path(arbora.__file__).parents[1])
 
 
 def start(*args: object, **more: object) -> subprocess.Popen:
-    code = f"import sys; sys.path.insert(0, {SOURCE!r}); from arbora.cli import main; main()"
+    code = f"import sys; sys.path.insert(0, {SOURCE!r}); from arbora.__main__ import main; main()"
     command = [sys.executable, "-c", code, *map(str, args)]
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
@@ -52,12 +52,55 @@ def test_first_run_says_that_it_compiles(corpus: Path, tmp_path: Path) -> None:
     assert third == ["compiling; ARBORA_NO_CACHE is set", *second]
 
 
-def test_reader_that_has_had_enough(corpus: Path) -> None:
-    with start("info", corpus, "--json") as process:
+@pytest.mark.parametrize(
+    "args", [("info", "-q", "CORPUS"), ("info", "-q", "CORPUS", "--json"), ("formats",), ("--help",)]
+)
+def test_reader_that_has_had_enough(corpus: Path, args: tuple[str, ...]) -> None:
+    with start(*(corpus if arg == "CORPUS" else arg for arg in args)) as process:
         assert process.stdout is not None
         assert process.stderr is not None
         process.stdout.close()
-        assert "Traceback" not in process.stderr.read()
+        assert process.stderr.read() == ""
+    assert process.returncode == 141  # as a shell says of cat
+
+
+@pytest.mark.skipif(not Path("/dev/full").exists(), reason="no device that is always full")
+@pytest.mark.parametrize("args", [("formats",), ("formats", "--json"), ("--help",)])
+def test_a_full_disk_behind_stdout_is_told(args: tuple[str, ...]) -> None:
+    with open("/dev/full", "w") as full:
+        env = {**os.environ, "PYTHONPATH": SOURCE}
+        command = [sys.executable, "-m", "arbora", *args]
+        done = subprocess.run(command, stdout=full, stderr=subprocess.PIPE, text=True, env=env)
+    assert done.returncode == 1
+    assert done.stderr.startswith("arbora: ")
+    assert done.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize(
+    "module", ["arbora.cli", "typer", "arbora.cli.options", "arbora.cli.reading", "numpy", "numba"]
+)
+def test_ctrl_c_while_modules_are_imported(corpus: Path, module: str) -> None:
+    code = f"""if True:
+        import os, signal, sys
+        sys.path.insert(0, {SOURCE!r})
+        class Press:
+            def find_spec(self, name, *_):
+                if name == {module!r}:
+                    os.kill(os.getpid(), signal.SIGINT)
+        sys.meta_path.insert(0, Press())
+        from arbora.__main__ import main
+        main()"""
+    done = subprocess.run([sys.executable, "-c", code, "info", str(corpus)], capture_output=True, text=True)
+    assert (done.returncode, done.stdout) == (130, "")
+    assert done.stderr == "arbora: interrupted; no result was written\n"
+
+
+def test_nothing_slow_is_imported_before_ctrl_c_is_heard() -> None:
+    code = "import sys; before = set(sys.modules); import arbora.__main__; print(*sorted(set(sys.modules) - before))"
+    done = subprocess.run(
+        [sys.executable, "-c", code], capture_output=True, text=True, env={**os.environ, "PYTHONPATH": SOURCE}
+    )
+    assert not set(done.stdout.split()) & {"typing", "typer", "numpy", "arbora.cli", "re"}
 
 
 @pytest.mark.compiled
