@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from arbora.cli.options import Json, Quiet
+from arbora.cli.options import MOST_JOBS, Json, Quiet
 from arbora.cli.terminal import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)
@@ -35,7 +35,9 @@ def reproduce(
         "arbora-reproduction"
     ),
     again: Annotated[bool, typer.Option("--again", help="Run also what the folder already holds.")] = False,
-    jobs: Annotated[int, typer.Option("--jobs", "-j", min=1, help="Processes for the fits; changes no result.")] = 1,
+    jobs: Annotated[
+        int, typer.Option("--jobs", "-j", min=1, max=MOST_JOBS, help="Processes for the fits; changes no result.")
+    ] = 1,
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:

@@ -128,3 +128,74 @@ def test_other_refusals():
         Hierarchy.from_dict({"nodes": [{"parent": 3, "level": 0, "data": [0]}], "names": ["a"]})
     with pytest.raises(HierarchyError, match="not a hierarchy"):
         Hierarchy.from_dict({"names": []})
+
+
+def stored(*nodes, names=("a", "b")):
+    """A stored hierarchy of nodes given as parent, level and data."""
+    told = [{"parent": parent, "level": level, "data": data} for parent, level, data in nodes]
+    return {"names": list(names), "nodes": told}
+
+
+ROOT = (None, 0, [])
+
+
+@pytest.mark.parametrize(
+    "wrong",
+    [
+        None,
+        [],
+        "text",
+        {"names": "ab", "nodes": [{"parent": None, "level": 0, "data": [0, 1]}]},
+        {"names": ["a"], "nodes": {}},
+        {"names": ["a"], "nodes": []},
+        {"names": ["a"], "nodes": [3]},
+        {"names": 3, "nodes": [{"parent": None, "level": 0, "data": [0]}]},
+        stored((0, 0, [0, 1])),
+        stored((-1, 0, [0, 1])),
+        stored((None, 1, [0, 1])),
+        stored((None, False, [0, 1])),
+        stored(ROOT, (None, 1, [0, 1])),
+        stored(ROOT, (1, 1, [0, 1])),  # its own parent
+        stored(ROOT, (2, 1, [0]), (1, 2, [1])),  # a cycle
+        stored(ROOT, (7, 1, [0, 1])),
+        stored(ROOT, (-1, 1, [0, 1])),
+        stored(ROOT, (0.0, 1, [0, 1])),
+        stored(ROOT, (True, 1, [0, 1])),
+        stored(ROOT, ("0", 1, [0, 1])),
+        stored(ROOT, (0, 0, [0, 1])),
+        stored(ROOT, (0, -1, [0, 1])),
+        stored(ROOT, (0, 1.5, [0, 1])),
+        stored(ROOT, (0, float("nan"), [0, 1])),
+        stored(ROOT, (0, 10**18, [0, 1])),
+        stored(ROOT, (0, 2, [0]), (1, 1, [1])),
+        stored(ROOT, (0, 1, [0])),
+        stored(ROOT, (0, 1, [0, 1, 1])),
+        stored(ROOT, (0, 1, [0, 1]), (0, 1, [1])),
+        stored(ROOT, (0, 1, [0, -1])),
+        stored(ROOT, (0, 1, [0, 2])),
+        stored(ROOT, (0, 1, [0, 10**30])),
+        stored(ROOT, (0, 1, [0, 1.0])),
+        stored(ROOT, (0, 1, [0, None])),
+        stored(ROOT, (0, 1, [0, [1]])),
+        stored(ROOT, (0, 1, "01")),
+        stored(ROOT, (0, 1, {"0": 1})),
+        {"names": ["a"], "nodes": [{"parent": None, "level": 0, "data": [0], "size": 7}]},
+        {"names": ["a"], "nodes": [{"parent": None, "level": 0, "data": [0], "node_weight": [float("nan")]}]},
+        {"names": ["a"], "nodes": [{"parent": None, "level": 0, "data": [0], "node_weight": ["x"]}]},
+        {"names": ["a"], "nodes": [{"parent": None, "level": 0, "data": [0], "node_weight": [-1.0]}]},
+        {"names": ["a"], "nodes": [{"parent": None, "level": 0, "data": [0], "node_weight": 3}]},
+    ],
+)
+def test_what_is_no_stored_hierarchy_is_refused(wrong):
+    with pytest.raises(HierarchyError, match="not a hierarchy"):
+        Hierarchy.from_dict(wrong)
+
+
+def test_what_is_a_hierarchy_is_not():
+    assert Hierarchy.from_dict(stored(ROOT, (0, 2, [0]), (0, 1, [1]))).size.tolist() == [2, 1, 1]
+
+
+@pytest.mark.parametrize("text", ["{", "", "nonsense", "[" * 100_000, "9" * 10_000, "[]", "null", None, 3, b"\xff"])
+def test_what_is_no_json_is_refused(text):
+    with pytest.raises(HierarchyError, match="not a hierarchy"):
+        Hierarchy.from_json(text)

@@ -157,7 +157,7 @@ Memory = Annotated[
     int | None,
     typer.Option("--memory", metavar="MB", min=0, help="Of a .store, keep so much between passes. [default: 1024]"),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, help="The same seed gives the same result.")]
+Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="The same seed gives the same result.")]
 SaveModel = Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")]
 ReportPage = Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")]
 
@@ -318,6 +318,7 @@ HeldOutTable = Annotated[
 
 # ---- what is checked about options ----------------------------------------------------------------------------------
 
+MOST_JOBS = 4096  # as models.checks has it, which takes seconds to import
 FOR_TREES = "is for trees; leave it out for a model of rows"
 
 
@@ -335,8 +336,8 @@ def given(**options: Any) -> dict[str, Any]:
 
 def check_jobs(jobs: int | None) -> int | None:
     """The number of threads, if it is one."""
-    if jobs is not None and jobs < 1 and jobs != -1:
-        raise usage("--jobs", f"{jobs}; wanted a number of threads, or -1 for all cores")
+    if jobs is not None and jobs != -1 and not 1 <= jobs <= MOST_JOBS:
+        raise usage("--jobs", f"{jobs}; wanted a number of threads up to {MOST_JOBS:,}, or -1 for all cores")
     return jobs
 
 

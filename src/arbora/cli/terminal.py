@@ -88,7 +88,7 @@ def stdout_console() -> Any:
 
     class Console(console.Console):
         def on_broken_pipe(self) -> None:
-            raise  # noqa: PLE0704 - called where it is caught; rich would end with 1
+            raise  # what it is called for; rich itself would end with 1
 
     if sys.stdout.isatty():
         return Console(markup=False, emoji=False, highlight=False)

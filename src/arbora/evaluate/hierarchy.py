@@ -18,6 +18,8 @@ from ..errors import ArboraError, MissingDependencyError
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
+MOST_LEVELS = 10**6  # of a stored hierarchy
+
 
 class HierarchyError(ArboraError, ValueError):
     """Groups that should make a hierarchy do not."""
@@ -219,17 +221,36 @@ class Hierarchy:
         """The hierarchy that `to_dict` told of."""
         try:
             nodes, names = stored["nodes"], tuple(map(str, stored["names"]))
-            parent = np.array([-1 if node["parent"] is None else node["parent"] for node in nodes], np.int64)
-            level = np.array([node["level"] for node in nodes], np.int64)
-            leaf = np.full(len(names), -1, np.int64)
-            for z, node in enumerate(nodes):
-                leaf[node["data"]] = z
-            rows = np.array([node["node_weight"] for node in nodes]) if "node_weight" in nodes[0] else None
-        except (KeyError, TypeError, ValueError, IndexError) as error:
+            if not isinstance(nodes, list) or not nodes or not isinstance(stored["names"], (list, tuple)):
+                raise HierarchyError("not a hierarchy: nodes and names must be lists, and there must be a root")
+            rows = _stored_weights([node.get("node_weight") for node in nodes])
+            told = [(node["parent"], node["level"], node["data"], node.get("size")) for node in nodes]
+        except (KeyError, TypeError, AttributeError) as error:
             raise HierarchyError(f"not a hierarchy ({error!r}); wanted what to_dict or to_json gave") from None
-        if (parent >= np.arange(len(parent))).any() or (parent[1:] < 0).any() or parent[0] != -1 or (leaf < 0).any():
-            raise HierarchyError("not a hierarchy: parents must come before children, and each datum have a node")
-        return cls(parent, level, leaf, names, rows)
+        leaf = np.full(len(names), -1, np.int64)
+        levels = [row[1] for row in told]
+        for z, (parent, level, data, _) in enumerate(told):
+            _check_stored_node(z, parent, level, levels)
+            for n in data if isinstance(data, list) else [data]:
+                if not _is_whole(n) or not n < len(names):
+                    raise HierarchyError(
+                        f"not a hierarchy: node {z}: datum {n!r}; wanted whole numbers from 0 to {len(names) - 1}"
+                    )
+                if leaf[n] >= 0:
+                    raise HierarchyError(
+                        f"not a hierarchy: node {z}: datum {n} is at node {leaf[n]}, too; wanted one node for each"
+                    )
+                leaf[n] = z
+        if (leaf < 0).any():
+            raise HierarchyError(
+                f"not a hierarchy: datum {int(np.argmin(leaf))} is at no node; wanted one node for each"
+            )
+        above = np.array([-1 if row[0] is None else row[0] for row in told], np.int64)
+        tree = cls(above, np.array(levels, np.int64), leaf, names, rows)
+        for z, row in enumerate(told):
+            if row[3] is not None and row[3] != tree.size[z]:
+                raise HierarchyError(f"not a hierarchy: node {z}: size {row[3]!r}, but it holds {tree.size[z]} data")
+        return tree
 
     def to_json(self) -> str:
         """JSON text of `to_dict`."""
@@ -238,7 +259,11 @@ class Hierarchy:
     @classmethod
     def from_json(cls, text: str) -> Self:
         """The hierarchy that `to_json` wrote."""
-        return cls.from_dict(json.loads(text))
+        try:
+            stored = json.loads(text)
+        except (TypeError, ValueError, RecursionError) as error:
+            raise HierarchyError(f"not a hierarchy, nor JSON ({error}); wanted what to_json gave") from None
+        return cls.from_dict(stored)
 
     def to_linkage(self) -> Floats:
         """SciPy's linkage matrix: two data merge at the height of the node that joins them, n_levels + 1 - its level.
@@ -266,6 +291,43 @@ class Hierarchy:
             if z:
                 waiting[self.parent[z]].append((one, size))
         return rows
+
+
+def _is_whole(value: Any) -> bool:
+    """Whether a value is a whole number of 0 or more, as JSON has them."""
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
+
+
+def _check_stored_node(z: int, parent: Any, level: Any, levels: Sequence[Any]) -> None:
+    """Raise unless node z may follow those before it, whose levels are known to be right."""
+    if z == 0:
+        if parent is not None or level != 0 or not _is_whole(level):
+            raise HierarchyError(
+                f"not a hierarchy: node 0: parent {parent!r}, level {level!r}; wanted the root, without one, at 0"
+            )
+        return
+    if not _is_whole(parent) or parent >= z:
+        raise HierarchyError(
+            f"not a hierarchy: node {z}: parent {parent!r}; wanted one of the nodes before it, 0 to {z - 1}"
+        )
+    if not _is_whole(level) or not levels[parent] < level <= MOST_LEVELS:
+        least = levels[parent] + 1
+        raise HierarchyError(
+            f"not a hierarchy: node {z}: level {level!r}, below level {least - 1}; wanted {least} to {MOST_LEVELS}"
+        )
+
+
+def _stored_weights(rows: list[Any]) -> Floats | None:
+    """Weights of components at each node, of all nodes or of none."""
+    if all(row is None for row in rows):
+        return None
+    try:
+        table = np.array(rows, np.float64)
+    except (TypeError, ValueError) as error:
+        raise HierarchyError(f"not a hierarchy: node_weight: {error}; wanted as many numbers at each node") from None
+    if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any():
+        raise HierarchyError("not a hierarchy: node_weight: wanted as many finite numbers of 0 or more at each node")
+    return table
 
 
 def _rank_in_level(level: Ints) -> Ints:

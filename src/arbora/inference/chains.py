@@ -35,6 +35,8 @@ log = logging.getLogger(__name__)
 
 State = TypeVar("State")
 
+MOST_CHAINS, MOST_SWEEPS = 10**4, 10**9  # each chain takes memory from the start; more would never end
+
 
 class Sampler(Protocol[State]):
     """What a model must offer to be sampled.
@@ -133,6 +135,10 @@ def _check(n_chains: int, n_sweeps: int, burn_in: int, thin: int, checkpoint_eve
     ]:
         if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < least:
             raise ValueError(f"{name}={value!r}; wanted a whole number of {least} or more")
+    if n_chains > MOST_CHAINS or n_sweeps > MOST_SWEEPS:
+        raise ValueError(
+            f"n_chains={n_chains}, n_sweeps={n_sweeps}; wanted {MOST_CHAINS:,} and {MOST_SWEEPS:,} at most"
+        )
     schedule = Schedule(int(burn_in), int(thin))
     if schedule.n_kept(n_sweeps) == 0:
         raise ValueError(f"n_sweeps={n_sweeps}, burn_in={burn_in}, thin={thin} keep nothing; raise n_sweeps")

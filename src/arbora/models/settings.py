@@ -8,11 +8,17 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SettingError
 
+#: Most of what is counted, where nothing else bounds it: more would never end, or never fit into memory.
+MOST = 10**9
+MOST_CHAINS, MOST_STARTS, MOST_JOBS = 10**4, 10**6, 4096
 
-def check_count(name: str, value: Any) -> None:
-    """Raise unless the value is a whole number of one or more."""
+
+def check_count(name: str, value: Any, most: int = MOST) -> None:
+    """Raise unless the value is a whole number from one to the most that makes sense."""
     if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or value < 1:
         raise SettingError(f"{name}={value!r}; wanted a whole number of 1 or more")
+    if value > most:
+        raise SettingError(f"{name}={value}; wanted {most:,} at most")
 
 
 def check_number(name: str, value: Any, low: float, high: float) -> None:
@@ -40,5 +46,7 @@ def n_threads(n_jobs: int | None) -> int:
         return 1
     if isinstance(n_jobs, bool) or not isinstance(n_jobs, (int, np.integer)) or n_jobs == 0:
         raise SettingError(f"n_jobs={n_jobs!r}; wanted None, a number of threads, or -1 for all cores")
+    if n_jobs > MOST_JOBS:
+        raise SettingError(f"n_jobs={n_jobs}; wanted {MOST_JOBS:,} threads at most, or -1 for all cores")
     cores = os.cpu_count() or 1
     return int(n_jobs) if n_jobs > 0 else max(1, cores + 1 + int(n_jobs))

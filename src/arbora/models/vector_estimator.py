@@ -22,7 +22,7 @@ from ..inference.chains import Sampler, Trace, run_chains
 from ..seeds import resolve_seed
 from .file_checks import check_array, check_texts, check_whole
 from .model_file import SavedEstimator, plain, versions
-from .settings import check_count, check_number
+from .settings import MOST_CHAINS, check_count, check_number
 
 log = logging.getLogger(__name__)
 
@@ -129,8 +129,9 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
 
     def _check_run(self) -> None:
         """Raise unless the settings of the run make sense."""
-        for name in ("n_iter", "thin", "n_chains"):
+        for name in ("n_iter", "thin"):
             check_count(name, getattr(self, name))
+        check_count("n_chains", self.n_chains, MOST_CHAINS)
         burn_in = getattr(self, "burn_in", None)
         if burn_in is not None:
             check_number("burn_in", burn_in, 0, self.n_iter - 1)

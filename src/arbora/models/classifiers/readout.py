@@ -28,6 +28,8 @@ N_FOLDS = 3  # of paper 001's choice of hidden units, and of calibration
 MOST_WEIGHT = 1e30  # products of the weights of some layers, and sums of them, are numbers still
 HOLD_OUT_FROM = 1000  # with fewer trees a held-out tenth says too little to stop by
 
+MOST_UNITS = 10**5  # of a hidden layer; each has a weight for every number of a code
+
 
 def make_readout(kind: str, hidden_units: int | Sequence[int], y: NDArray[Any], seed: int) -> Any:
     """A neural network of one hidden layer, or logistic regression, with settings that suit the number of trees.
@@ -38,7 +40,7 @@ def make_readout(kind: str, hidden_units: int | Sequence[int], y: NDArray[Any], 
         return LogisticRegression(max_iter=100, tol=1e-3, random_state=seed)
     sizes = [hidden_units] if isinstance(hidden_units, (int, np.integer)) else list(hidden_units)
     for size in sizes:
-        check_count("hidden_units", size)
+        check_count("hidden_units", size, MOST_UNITS)
     if not sizes:
         raise SettingError("hidden_units is empty; wanted a number, or several to choose from")
     smallest = int(np.unique(y, return_counts=True)[1].min())

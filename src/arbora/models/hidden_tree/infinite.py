@@ -18,7 +18,7 @@ from ...seeds import resolve_seed
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..model_file import plain
-from ..settings import check_count, check_number
+from ..settings import MOST_CHAINS, check_count, check_number
 from ..vector_estimator import central_draw, spread_out
 from . import tree_model as tm
 from .dp_samplers import Seats, Setting, StochasticEM
@@ -32,6 +32,8 @@ Floats = NDArray[np.float64]
 PARAMS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
 MAX_COMPARED = 100  # draws among which the central one is looked for
 N_PRIOR_DRAWS = 256  # to estimate how probable a tree is under a component nobody has seen
+
+MOST_AUXILIARY = 10**4  # groups that are drawn from the prior for every tree, and lie in memory
 
 
 class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
@@ -203,8 +205,10 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         )
 
     def _check_settings(self) -> None:
-        for name in ("n_iter", "thin", "n_start", "n_auxiliary", "n_chains"):
+        for name in ("n_iter", "thin", "n_start"):
             check_count(name, getattr(self, name))
+        check_count("n_auxiliary", self.n_auxiliary, MOST_AUXILIARY)
+        check_count("n_chains", self.n_chains, MOST_CHAINS)
         check_number("concentration", self.concentration, 1e-9, 1e9)
         check_number("novelty", self.novelty, 0.0, 1.0)
         if self.update not in ("em", "gibbs"):

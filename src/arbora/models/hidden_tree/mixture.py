@@ -1,6 +1,7 @@
 """HiddenTreeMixture: a finite mixture of hidden trees fitted by EM (papers 000 section 4 and 001)."""
 
 import logging
+import math
 import os
 import warnings
 from collections.abc import Iterator, Sequence
@@ -20,7 +21,7 @@ from ...inference.em import EMResult
 from ...seeds import resolve_seed
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
-from ..settings import check_count, check_number, check_weight, n_threads
+from ..settings import MOST_STARTS, check_count, check_number, check_weight, n_threads
 from . import encoding as enc
 from . import fitting, sampling
 from . import node_posteriors as nodes
@@ -257,7 +258,12 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         n_slots = max(1, forest.n_slots if self.n_slots is None else self.n_slots)
         pooled = forest.n_slots > n_slots
         spec = tm.Spec(n_slots, forest.n_labels, self.n_states, self.absent, self.structure, pooled)
-        n_values = sum(int(np.prod(shape)) for shape in tm.param_shapes(spec, self.n_components))
+        n_values = sum(math.prod(map(int, shape)) for shape in tm.param_shapes(spec, self.n_components))
+        if forest.n_trees < self.n_components > MAX_PARAMETERS // max(forest.n_trees, 1):
+            raise SettingError(
+                f"n_components={self.n_components}: the probabilities of {forest.n_trees} trees in each are more than "
+                f"{MAX_PARAMETERS:.0e} numbers; use fewer components"
+            )
         if n_values > MAX_PARAMETERS:
             raise ForestError(
                 f"{n_slots} slots and {forest.n_labels} labels make {n_values:.1e} parameters, more than "
@@ -578,7 +584,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         """Raise on impossible settings; the priors of the fit."""
         check_count("n_components", self.n_components)
         check_count("n_states", self.n_states)
-        check_count("n_init", self.n_init)
+        check_count("n_init", self.n_init, MOST_STARTS)
         check_count("max_iter", self.max_iter)
         if self.n_slots is not None:
             check_count("n_slots", self.n_slots)

@@ -111,6 +111,9 @@ class UnionEmbedding(MatrixClustering):
     def _vectors(self, X: Any) -> NDArray[np.bool_]:
         """The nodes of the union that each tree has: those of the fit for an equal tree, else by a new matching."""
         check_is_fitted(self, "vector_")
+        fitted = len(self.label_share_) > 0
+        if bool(self.labels) != fitted and self.vocabulary_:
+            raise SettingError(f"labels={self.labels!r}, but it was fitted with labels={fitted}; fit a new model")
         old = self._training()
         both = Forest.concat([old, bare(self._in_training_terms(X))])
         samples = collect_samples(both, self.labels)

@@ -294,10 +294,17 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
 
     # ---- new trees ----------------------------------------------------------------------------------------------
 
+    def _read_new(self, X: Any) -> Forest:
+        """New trees; raises if labels count now and did not in training, or the other way round."""
+        fitted = len(self._samples.label) > 0
+        if bool(self.labels) != fitted:
+            raise SettingError(f"labels={self.labels!r}, but it was fitted with labels={fitted}; fit a new model")
+        return self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+
     def merge_gains(self, X: Any) -> Floats:
         """What each class gains, in nats, by taking each tree: [tree, class]; below 0 the tree is better off alone."""
         check_is_fitted(self, "vocabulary_")
-        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        forest = self._read_new(X)
         new, _ = self._new_samples(forest)
         return self._gains(new)[new.sample_id]
 
@@ -307,7 +314,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         A tree that occurred in training, node order aside, is of the class it was put into.
         """
         check_is_fitted(self, "vocabulary_")
-        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        forest = self._read_new(X)
         new, known = self._new_samples(forest)
         gain = self._gains(new, known < 0)
         best = gain.argmax(axis=1)
@@ -325,7 +332,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def score_samples(self, X: Any) -> Floats:
         """Minus the nats that describing each tree, too, would take, in its best class or in a new one."""
         check_is_fitted(self, "vocabulary_")
-        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        forest = self._read_new(X)
         new, _ = self._new_samples(forest)
         n_labels, n = len(self._code.label_prior), len(self.labels_)
         alone = np.array([union_length(single(new, t, n_labels), self._code) for t in range(len(new.weight))])
@@ -345,7 +352,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         tree is matched to the class that gains most, or loses least, by taking it.
         """
         check_is_fitted(self, "vocabulary_")
-        forest = self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        forest = self._read_new(X)
         new, known = self._new_samples(forest)
         start = np.append(0, np.cumsum([u.n_nodes for u in self._unions]))
         place, match = self._place(), self._sample_match()
