@@ -316,7 +316,6 @@ def test_seed_chains_and_files(asymmetric, tmp_path):
 @pytest.mark.compiled
 def test_chains_that_disagree_are_reported(asymmetric):
     """Few sweeps from a single group: the chains have not met."""
-    pytest.importorskip("arviz", reason="arviz is not installed; it is in the `mcmc` extra")
     model = ab.InfiniteHiddenTreeMixture(2, n_chains=3, n_iter=10, n_start=1, n_split_merge=0, random_state=1)
     with pytest.warns(ChainsDisagreeWarning, match="chains disagree"):
         model.fit(asymmetric)

@@ -5,7 +5,6 @@ they do not matter.  The numbers that name groups mean nothing, and may change f
 them.  Only `co_clustering_matrix` returns something of the size of all pairs.
 """
 
-import warnings
 from typing import Any, Literal, NamedTuple
 
 import numpy as np
@@ -15,8 +14,8 @@ from scipy.optimize import linear_sum_assignment
 from scipy.spatial.distance import squareform
 from scipy.special import xlogy
 
-from ..errors import MissingDependencyError
 from ..seeds import resolve_seed
+from .convergence import ess_bulk, ess_tail, rhat
 from .kernels import partitions
 
 Floats = NDArray[np.float64]
@@ -30,6 +29,7 @@ NEW_GROUP = -1
 
 _LINKAGE_LIMIT = 1000  # data; beyond it the matrix of all pairs is not worth its memory
 _ROUNDING = 1e-12  # distances closer than this are equal
+_DECIMALS = 12  # of distances and entropies; beyond it is rounding
 _PER_HALF = 50  # draws of each half of a chain that are compared with those of the others
 
 
@@ -353,7 +353,7 @@ def n_groups_posterior(labels: ArrayLike, level: float = 0.95) -> GroupCount:
 
 
 class Convergence(NamedTuple):
-    """Rank-normalised split R-hat and effective sample sizes of one number of each draw."""
+    """Rank-normalised split R-hat and effective sample sizes of one number of each draw; nan if it never changes."""
 
     rhat: float
     ess_bulk: float
@@ -363,11 +363,11 @@ class Convergence(NamedTuple):
 class ChainReport(NamedTuple):
     """Whether chains agree, in words and numbers; chains count from 0."""
 
-    agree: bool
+    agree: bool  # false if no chain ever moved
     verdict: str
     odd: int | None  # the one chain that disagrees with all others, which agree
     convergence: dict[str, Convergence]  # of each summary
-    co_clustering_rhat: float  # R-hat of who is with whom: variances summed over all pairs of data
+    co_clustering_rhat: float  # R-hat of who is with whom: variances summed over all pairs of data; nan if none changes
     distance: Floats  # [chain, chain]: share of the pairs of data on which draws of the two disagree, on average
 
 
@@ -387,9 +387,10 @@ def summaries(
     sums, largest = partitions.own_sums(group, _comparison(group[:1], "vi").value)
     values = {
         "n_groups": n_groups.astype(np.float64),
-        "entropy": np.log(n_data) - sums / n_data,
+        # Sums of one partition may differ in their last bit, and ranks would see it.
+        "entropy": np.round(np.log(n_data) - sums / n_data, _DECIMALS),
         "largest_share": largest / n_data,
-        "vi_to_reference": compare_to_draws(reference, group, "vi"),
+        "vi_to_reference": np.round(compare_to_draws(reference, group, "vi"), _DECIMALS),
     }
     if log_joint is not None:
         values["log_joint"] = np.asarray(log_joint, np.float64)
@@ -399,20 +400,20 @@ def summaries(
 
 
 def convergence(values: dict[str, Floats]) -> dict[str, Convergence]:
-    """R-hat and effective sample sizes of each summary [chain, draw], by ArviZ.
+    """R-hat and effective sample sizes of each summary [chain, draw] (Vehtari et al. 2021).
 
-    R-hat is 1 where nothing ever changes, and infinite where each chain is stuck at a place and not all at the same.
+    All are nan where nothing ever changes.  R-hat is infinite where each chain stands still, not all at the same place.
+
+    >>> draws = np.random.default_rng(0).normal(size=(4, 100))
+    >>> found = convergence({"good": draws, "still": np.ones((4, 100))})
+    >>> round(found["good"].rhat, 2), round(found["still"].rhat, 2)
+    (1.0, nan)
     """
-    arviz = _import_arviz()
-    result = {}
-    for name, value in values.items():
-        steady = np.abs(value - value[:, :1]).max() <= _ROUNDING
-        with np.errstate(all="ignore"):  # ArviZ divides by a variance of zero before it takes the larger of two
-            stuck = 1.0 if np.ptp(value) <= _ROUNDING else np.inf
-            rhat = stuck if steady else float(arviz.rhat(value, method="rank"))
-            bulk, tail = (float(arviz.ess(value, method=method)) for method in ("bulk", "tail"))
-        result[name] = Convergence(rhat, bulk, tail)
-    return result
+    if not values:
+        return {}
+    draws = np.stack([np.asarray(value, np.float64) for value in values.values()])
+    found = np.stack([rhat(draws), ess_bulk(draws), ess_tail(draws)], axis=1).tolist()
+    return {name: Convergence(*figures) for name, figures in zip(values, found, strict=True)}
 
 
 def check_chains(
@@ -423,7 +424,8 @@ def check_chains(
     That of the log joint is told but does not decide: it speaks of parameters too, which take longer than partitions.
     The R-hat of the co-clustering compares draws of different half-chains with draws of one: it finds chains stuck in
     partitions that differ although every number of `summaries` is the same.  Chains that agree but have fewer than
-    `min_ess` effective draws are told to run longer.
+    `min_ess` effective draws are told to run longer.  Chains that never moved do not agree: where all draws of all
+    chains are one partition, and the log joint stands still or is not given, there is nothing to compare.
     """
     group, _, shape = _as_chains(labels)
     if shape[0] < 2:
@@ -440,7 +442,11 @@ def check_chains(
         odd = fine[0] if len(fine) == 1 else None
     distance = between.reshape(shape[0], 2, shape[0], 2).mean(axis=(1, 3))
     report = ChainReport(worst <= threshold, "", odd, found, together, distance)
-    return report._replace(verdict=_verdict(report, values, threshold, min_ess))
+    if (group == group[0]).all():
+        report, verdict = _one_partition(report, values)
+    else:
+        verdict = _verdict(report, values, threshold)
+    return report._replace(verdict=verdict + _doubt(report, threshold, min_ess))
 
 
 def _half_distances(group: Groups, shape: tuple[int, int]) -> Floats:
@@ -469,32 +475,49 @@ def _rhats(values: dict[str, Floats], between: Floats, chains: list[int]) -> tup
     half = np.array([[2 * c, 2 * c + 1] for c in chains]).reshape(-1)
     block = between[np.ix_(half, half)]
     within, pooled = float(np.diag(block).mean()), float(block.mean())
-    rhat = np.sqrt(pooled / within) if within > _ROUNDING else 1.0 if pooled <= _ROUNDING else np.inf
-    return convergence({name: value[chains] for name, value in values.items()}), float(rhat)
+    ratio = pooled / within if within > _ROUNDING else np.nan if pooled <= _ROUNDING else np.inf
+    return convergence({name: value[chains] for name, value in values.items()}), float(np.sqrt(ratio))
 
 
 def _worst(found: dict[str, Convergence], together: float) -> float:
-    """The largest R-hat of what describes partitions."""
-    return max([together, *(x.rhat for name, x in found.items() if name != "log_joint")])
+    """The largest R-hat of what describes partitions; 1 if no draw differs from another."""
+    of_partition = [together, *(x.rhat for name, x in found.items() if name != "log_joint")]
+    return max([1.0, *(x for x in of_partition if not np.isnan(x))])
 
 
-def _verdict(report: ChainReport, values: dict[str, Floats], threshold: float, min_ess: float) -> str:
+def _one_partition(report: ChainReport, values: dict[str, Floats]) -> tuple[ChainReport, str]:
+    """What to say where all draws of all chains are one partition: that nothing moved, or only the log joint."""
+    n_groups = int(values["n_groups"][0, 0])
+    groups = "1 group" if n_groups == 1 else f"{n_groups} groups"
+    what = f"every draw of the {len(report.distance)} chains is the same partition, of {groups}"
+    if "log_joint" in values and np.ptp(values["log_joint"], axis=1).all():
+        return report, what
+    return report._replace(agree=False), f"no chain moved: {what}; run longer, or from other starts"
+
+
+def _doubt(report: ChainReport, threshold: float, min_ess: float) -> str:
+    """What chains that agree still lack."""
+    joint = report.convergence.get("log_joint")
+    if not report.agree:
+        return ""
+    if joint is not None and joint.rhat > threshold:
+        return f", but their log joints differ (R-hat {joint.rhat:.2f}): run longer"
+    few = [(x.ess_bulk, name) for name, x in report.convergence.items() if x.ess_bulk < min_ess]  # nan is not few
+    return f", but {min(few)[1]} has only {min(few)[0]:.0f} effective draws: run longer" if few else ""
+
+
+def _verdict(report: ChainReport, values: dict[str, Floats], threshold: float) -> str:
     """The report in words."""
     n_chains, numbers = len(report.distance), report.convergence.items()
     if report.agree:
-        ess, name = min((x.ess_bulk, name) for name, x in numbers)
-        doubt = "" if ess >= min_ess else f", but {name} has only {ess:.0f} effective draws: run longer"
-        joint = report.convergence.get("log_joint")
-        if joint is not None and joint.rhat > threshold:
-            doubt = f" on the partition, but not yet on the log joint (R-hat {joint.rhat:.2f}): run longer"
-        return f"the {n_chains} chains agree{doubt}"
+        return f"the {n_chains} chains agree"
     advice = "run longer, or more chains from other starts"
     if report.odd is not None:
         return f"chain {report.odd} disagrees: {_oddity(report, report.odd, values)}; {advice}"
     found = [(x.rhat, name) for name, x in numbers if name != "log_joint"]
-    rhat, name = max([(report.co_clustering_rhat, "co_clustering"), *found])
+    worst, name = max(x for x in [(report.co_clustering_rhat, "co_clustering"), *found] if not np.isnan(x[0]))
     usual = ", ".join(str(_most_common(row)) for row in values["n_groups"])
-    what = f"R-hat of {name} is {rhat:.2f}, wanted at most {threshold:g}"
+    what = f"R-hat of {name} is {worst:.2f}, wanted at most {threshold:g}"
     return f"the {n_chains} chains disagree: {what}; they have mostly {usual} groups; {advice}"
 
 
@@ -514,16 +537,6 @@ def _oddity(report: ChainReport, odd: int, values: dict[str, Floats]) -> str:
 
 def _most_common(counts: Floats) -> int:
     return int(np.bincount(counts.astype(np.int64).reshape(-1)).argmax())
-
-
-def _import_arviz() -> Any:
-    try:
-        with warnings.catch_warnings():
-            warnings.simplefilter("ignore", FutureWarning)  # ArviZ announces its next version when imported
-            import arviz
-    except ImportError:
-        raise MissingDependencyError("R-hat and effective sample sizes need ArviZ; install arbora[mcmc]") from None
-    return arviz
 
 
 # ---- checks at the door ---------------------------------------------------------------------------------------------

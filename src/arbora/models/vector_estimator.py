@@ -15,7 +15,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted, validate_data
 
-from ..errors import ArboraError, ChainsDisagreeWarning, MissingDependencyError, SettingError
+from ..errors import ArboraError, ChainsDisagreeWarning, SettingError
 from ..evaluate.hierarchy import Hierarchy
 from ..inference import diagnostics
 from ..inference.chains import Sampler, Trace, run_chains
@@ -169,11 +169,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     def _warn_of_chains(self) -> None:
         if self.trace_.n_chains < 2 or self.trace_.n_draws < 4 or len(self.names_) < 2:
             return
-        try:
-            reports = [self.chain_report(level) for level in range(self.draws().shape[2])]
-        except MissingDependencyError as error:
-            log.info("chains were not compared: %s", error)
-            return
+        reports = [self.chain_report(level) for level in range(self.draws().shape[2])]
         for level, report in enumerate(reports):
             if not report.agree:
                 where = f"level {level + 1}: " if len(reports) > 1 else ""

@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..errors import MissingDependencyError
 from ..evaluate.summary import tree_names
 from ..inference import diagnostics
 from . import columns as col
@@ -70,17 +69,19 @@ def chain_facts(report: Any, trace: Any) -> dict[str, Any]:
         return {"agree": None, "verdict": "One chain: there is nothing to compare it with. Run four or more."}
     if trace.n_draws < 4:
         return {"agree": None, "verdict": "Fewer than four draws a chain: too few to compare. Run longer."}
-    try:
-        found = report()
-    except MissingDependencyError as error:
-        return {"agree": None, "verdict": f"Chains were not compared: {error}."}
+    found = report()
     rows = [
-        [name.replace("_", " "), *(col.figure(float(x), 4) for x in figures)]
-        for name, figures in found.convergence.items()
+        [name.replace("_", " "), _shown(x.rhat), col.figure(x.ess_bulk, 4), col.figure(x.ess_tail, 4)]
+        for name, x in found.convergence.items()
     ]
-    rows.append(["co-clustering", col.figure(float(found.co_clustering_rhat), 4), None, None])
+    rows.append(["co-clustering", _shown(found.co_clustering_rhat), None, None])
     verdict = found.verdict[0].upper() + found.verdict[1:] + "."
     return {"agree": bool(found.agree), "verdict": verdict, "rows": rows}
+
+
+def _shown(rhat: float) -> float | int | str | None:
+    """R-hat as the page takes it: infinity is text, and None is for what never changes."""
+    return "\u221e" if np.isposinf(rhat) else col.figure(rhat, 4)
 
 
 def together(draws: Any, labels: Any, names: Any, order: Ints | None = None) -> dict[str, Any]:

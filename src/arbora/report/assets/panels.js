@@ -142,8 +142,8 @@ function historyPanel() {
 function chainsBlock(chains) {
   const mood = chains.agree === null ? "" : chains.agree ? "yes" : "no";
   return el("div", null, el("p", { class: `verdict ${mood}` }, chains.verdict), chains.rows ? el("div", null,
-    dataTable("Convergence", ["", "R-hat", "effective draws, bulk", "tail"], chains.rows.map(([name, rhat, bulk, tail]) => [name, rhat === null ? "\u221e" : rhat.toFixed(3), bulk === null ? "" : Math.round(bulk), tail === null ? "" : Math.round(tail)])),
-    el("p", { class: "soft" }, "R-hat near 1: chains tell the same; above 1.05 they do not. Effective draws: what the correlated draws are worth; a hundred or more are good.")) : null);
+    dataTable("Convergence", ["", "R-hat", "effective draws, bulk", "tail"], chains.rows.map(([name, rhat, bulk, tail]) => [name, rhat === null ? "" : typeof rhat === "string" ? rhat : rhat.toFixed(3), bulk === null ? "" : Math.round(bulk), tail === null ? "" : Math.round(tail)])),
+    el("p", { class: "soft" }, "R-hat near 1: chains tell the same; above 1.05 they do not; none where nothing changes. Effective draws: what the correlated draws are worth; a hundred or more are good.")) : null);
 }
 
 function posteriorPanel() {
