@@ -271,6 +271,38 @@ def test_classes_too_small_to_hold_trees_out_cost_novelty_alone(halves, n_rare):
     assert quick(novelty=0.01).fit(train, rare).is_novel(train).dtype == bool  # one mixture for all classes
 
 
+@pytest.mark.parametrize("make", [lambda: LogisticRegression(max_iter=500), lambda: MLPClassifier((4,), max_iter=50)])
+@pytest.mark.parametrize("n_classes", [2, 3])
+@pytest.mark.filterwarnings("ignore::sklearn.exceptions.ConvergenceWarning")
+def test_log_probabilities_of_read_outs_have_no_floor(make, n_classes):
+    """Codes far from those of training: the logarithm of their probabilities would be that of the least number."""
+    rng = np.random.default_rng(0)
+    y = np.arange(60) % n_classes
+    codes = rng.normal(size=(60, 3)) + 2.0 * np.eye(3)[y]
+    readout = make().set_params(random_state=0).fit(codes, y)
+    np.testing.assert_allclose(np.exp(ro.log_proba_of(readout, codes)), readout.predict_proba(codes), rtol=1e-6)
+    far = ro.log_proba_of(readout, 1e5 * codes)
+    assert np.isfinite(far).all()
+    assert far.min() < -1000.0
+    np.testing.assert_allclose(logsumexp(far, axis=1), 0.0, atol=1e-9)
+
+
+def test_log_probabilities_of_the_generative_classifier_have_no_floor(halves):
+    model = ab.GenerativeTreeClassifier(ab.HiddenTree(2, max_iter=3, tol=0), novelty=None, random_state=0)
+    model.fit(halves[0])
+    unlikely = [("x", [next(iter(halves[0]))] * 300)]
+    log_proba = model.predict_log_proba(unlikely)
+    joint = [one.score_samples(unlikely)[0] for one in model.models_] + np.log(model.class_prior_)
+    np.testing.assert_allclose(log_proba[0], joint - logsumexp(joint), rtol=1e-9)
+    assert log_proba.min() < -1000.0
+
+
+def test_log_probabilities_of_other_read_outs_are_those_of_their_probabilities(halves):
+    model = quick(readout=KNeighborsClassifier(1), calibration="temperature").fit(halves[0])
+    assert np.isneginf(model.predict_log_proba(halves[1])).any()
+    assert np.isfinite(model.temperature_)
+
+
 def test_impossible_trees_get_the_prior_and_the_largest_surprise():
     trees = ["a", ("a", ["b"]), "c", ("c", ["d"])] * 3
     y = np.array(["x", "x", "y", "y"] * 3)

@@ -148,7 +148,7 @@ class GenerativeTreeClassifier(ForestClassifier):
         joint = self._log_joint(forest)
         impossible = ~np.isfinite(joint.max(axis=1))
         joint[impossible] = np.log(self.class_prior_)  # no class can produce the tree
-        return ro.log_of(np.exp(joint - log_sum(joint)[:, None]))
+        return np.asarray(joint - log_sum(joint)[:, None])
 
     def _log_likelihood(self, forest: Forest) -> Floats:
         return np.asarray(log_sum(self._log_joint(forest)))

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import minimize_scalar
-from scipy.special import logsumexp
+from scipy.special import expit, log_expit, log_softmax, logsumexp
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import GridSearchCV, StratifiedKFold
 from sklearn.neural_network import MLPClassifier
@@ -82,9 +82,34 @@ def merge(y: NDArray[Any], tree: NDArray[np.int64], weight: Floats | None = None
 # ---- calibration ----------------------------------------------------------------------------------------------------
 
 
-def log_of(proba: Any) -> Floats:
-    """Logarithms of probabilities, without infinities."""
-    return np.log(np.maximum(np.asarray(proba, np.float64), 1e-300))
+ACTIVATIONS = {"identity": np.asarray, "logistic": expit, "tanh": np.tanh, "relu": lambda x: np.maximum(x, 0.0)}
+
+
+def log_proba_of(readout: Any, codes: Any) -> Floats:
+    """Log-probabilities of the classes, from the scores before they are probabilities where the read-out has them.
+
+    The logarithm of a probability loses what lies below 1e-308; so it is the last resort, and -inf there.
+    """
+    found = getattr(readout, "best_estimator_", readout)
+    if type(found) is LogisticRegression and not (found.solver == "liblinear" and len(found.classes_) > 2):
+        return _log_softmax(found.decision_function(codes))
+    if type(found) is MLPClassifier and found.out_activation_ in ("softmax", "logistic"):
+        values = codes
+        for x, (coef, intercept) in enumerate(zip(found.coefs_, found.intercepts_, strict=True)):
+            values = np.asarray(values @ coef) + intercept
+            if x < len(found.coefs_) - 1:
+                values = ACTIVATIONS[found.activation](values)
+        return _log_softmax(values[:, 0] if values.shape[1] == 1 else values)
+    with np.errstate(divide="ignore"):
+        return np.asarray(np.log(np.asarray(readout.predict_proba(codes), np.float64)))
+
+
+def _log_softmax(score: Any) -> Floats:
+    """Log-probabilities of classes from their scores; of two classes, from the score of the second alone."""
+    score = np.asarray(score, np.float64)
+    if score.ndim == 1:
+        return np.column_stack([log_expit(-score), log_expit(score)])
+    return np.asarray(log_softmax(score, axis=1))
 
 
 def fit_temperature(log_proba: Floats, true: NDArray[np.int64], weight: Floats | None) -> float:
@@ -92,6 +117,8 @@ def fit_temperature(log_proba: Floats, true: NDArray[np.int64], weight: Floats |
 
     Above one for a learner that is too sure of itself; the order of the classes never changes.
     """
+    impossible = np.isneginf(log_proba)  # no temperature would help: it counts as less probable than all others
+    log_proba = np.where(impossible, log_proba[~impossible].min(initial=-690.0), log_proba)
     each = np.ones(len(true)) if weight is None else weight
     rows = np.arange(len(true))
 

@@ -174,7 +174,8 @@ class TreeClassifier(ForestClassifier):
                 params=_as_fit_params(weight),
             )
         true = np.searchsorted(self.classes_, target)
-        return ro.fit_temperature(ro.log_of(proba), true, weight)
+        with np.errstate(divide="ignore"):
+            return ro.fit_temperature(np.log(proba), true, weight)
 
     def _held_out_surprise(self, forest: Forest, seed: int) -> Floats | None:
         """Surprise of each training tree by an encoder fitted to the others."""
@@ -213,7 +214,7 @@ class TreeClassifier(ForestClassifier):
         return codes[:, self.columns_] if len(self.columns_) else codes
 
     def _log_proba(self, forest: Forest) -> Floats:
-        return ro.log_of(self.readout_.predict_proba(self._codes(forest)))
+        return ro.log_proba_of(self.readout_, self._codes(forest))
 
     def _log_likelihood(self, forest: Forest) -> Floats | None:
         if not hasattr(self.encoder_, "score_samples"):
