@@ -6,6 +6,7 @@ import pytest
 import arbora as ab
 import arbora.datasets
 from arbora.errors import ArboraError, ForestError, NotConvergedWarning, UnexplainedTreesWarning
+from arbora.models.hidden_tree import sampling
 from arbora.models.hidden_tree import tree_model as tm
 from tests import examples
 from tests.reference import hidden_tree as twin
@@ -140,8 +141,51 @@ def test_drawn_labels_follow_the_model(absent, structure, n_slots):
         places = [(a, b) for a, b, _ in twin.nodes_of(shape, 0)]
         labelled = [[(a, b, int(m)) for (a, b), m in zip(places, row, strict=True)] for row in every]
         p = np.exp([twin.enumerate_tree(tree, theta(model, k)).log_prob for tree in labelled])
-        exact += weight * p / p.sum()  # labels given the shape
+        exact += weight * p  # the shape says something of the component
+    exact /= exact.sum()
     np.testing.assert_allclose(frequency, exact, atol=5 * 0.5 / np.sqrt(len(shape)))
+
+
+@reading
+def test_the_component_of_a_given_shape_is_drawn_from_its_posterior(absent, structure):
+    """P(component | shape) by the sum over all labellings; with the mixing weights alone both would be drawn evenly."""
+    params = tm.draw_params(np.random.default_rng(6), tm.Spec(2, 2, 2, absent, structure), 2)
+    model = ab.HiddenTreeMixture.from_parameters(
+        weight=[0.5, 0.5],
+        leaf_prob=params.leaf.transpose(2, 0, 1),
+        emission_prob=params.emission.transpose(2, 1, 0),
+        switch_prob=params.switch.T,
+        transition_prob=params.transition.transpose(3, 0, 1, 2),
+        branching_prob=[[0.9, 0.01], [0.05, 0.5]] if structure else None,
+        absent=absent,
+    )
+    shapes = ab.Forest.from_nested([("0", [("0", ["0"])]), ("0", ["0", "0"])] * 1500, vocabulary=["0", "1"])
+    exact = np.zeros((2, 2))
+    for t in range(2):
+        places = [(a, b) for a, b, _ in twin.nodes_of(shapes, t)]
+        for labels in np.ndindex(2, 2, 2):
+            tree = [(a, b, m) for (a, b), m in zip(places, labels, strict=True)]
+            exact[t] += [np.exp(twin.enumerate_tree(tree, theta(model, k)).log_prob) for k in range(2)]
+    exact /= exact.sum(axis=1, keepdims=True)
+    found = sampling.shape_posterior(model.spec_, model.weight_, model._fitted_params().tree, shapes)
+    np.testing.assert_allclose(found[:2], exact, rtol=1e-10)
+    drawn = model.sample(skeleton=shapes, random_state=0)
+    np.testing.assert_allclose([drawn.target[t::2].mean() for t in range(2)], exact[:, 1], atol=0.06)
+    if structure:
+        assert exact[0, 0] > 0.97  # a chain has the first component's branching
+
+
+def test_shapes_that_no_component_can_produce_get_the_mixing_weights():
+    model = ab.HiddenTreeMixture.from_parameters(
+        weight=[0.2, 0.8],
+        leaf_prob=np.ones((2, 2, 1)),
+        emission_prob=np.ones((2, 1, 1)),
+        switch_prob=np.ones((2, 1)),
+        transition_prob=np.ones((2, 1, 2, 1)),
+        branching_prob=np.zeros((2, 1)),
+    )
+    shapes = ab.Forest.from_nested([("0", ["0"])] * 2000)
+    assert model.sample(skeleton=shapes, random_state=0).target.mean() == pytest.approx(0.8, abs=0.04)
 
 
 def test_a_switch_without_weight_on_present_slots_chooses_among_them():

@@ -570,8 +570,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
     def sample(self, n_samples: int = 1, skeleton: Any = None, random_state: Any = None) -> Forest:
         """Draw trees; the target of each is its component.
 
-        Whole trees need the structure term.  With `skeleton` the shapes are given, one tree for each of its trees,
-        and only labels are drawn.
+        Whole trees need the structure term.  With `skeleton` the shapes are given, one tree for each of its trees:
+        the component of each is drawn given its shape, P(component | shape), and then its labels.
         """
         params = self._fitted_params()
         rng = resolve_seed(random_state)

@@ -4,10 +4,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArboraError
-from ...forest.forest import Forest
+from ...forest.forest import MISSING, Forest
+from ...forest.sharing import share
 from . import tree_model as tm
 from .kernels import node_states
 from .node_posteriors import plain_shards
+from .passes import Batch, log_joint, log_sum
 
 # A drawn tree larger than this is taken as a sign that the branching does not die out.
 MAX_NODES = 1_000_000
@@ -32,8 +34,8 @@ def draw_forest(
     """Trees with their component as target: shapes first (or given), then labels from the leaves up."""
     if not vocabulary:
         raise ArboraError("sample: the model knows no labels, so it has none to draw")
-    n = n_samples if skeleton is None else skeleton.n_trees
-    component = draw_rows(rng, np.tile(weight, (n, 1)))
+    proba = np.tile(weight, (n_samples, 1)) if skeleton is None else shape_posterior(spec, weight, params, skeleton)
+    component = draw_rows(rng, proba)
     shape = _draw_shapes(rng, spec, params, component) if skeleton is None else skeleton
     lane = np.repeat(component, shape.sizes)
     label = np.empty(shape.n_nodes, np.int32)
@@ -48,6 +50,23 @@ def draw_forest(
         )
         node += shard.n_units
     return Forest(shape.parent, shape.slot, label, shape.tree_start, vocabulary, target=component, name=shape.name)
+
+
+def shape_posterior(
+    spec: tm.Spec, weight: NDArray[np.float64], params: tm.Params, skeleton: Forest
+) -> NDArray[np.float64]:
+    """P(component | shape) of every tree; the mixing weights where no component can produce the shape.
+
+    A tree whose labels are all missing has the probability of its shape: every labelling is summed over.
+    """
+    blank = np.full(skeleton.n_nodes, MISSING, np.int32)
+    bare = Forest(skeleton.parent, skeleton.slot, blank, skeleton.tree_start, skeleton.vocabulary)
+    joint = log_joint(Batch(spec, share(bare.arrays, spec.n_slots), None, 1).log_likelihood(params), weight)
+    total = log_sum(joint)
+    impossible = ~np.isfinite(total)
+    proba = np.exp(joint - np.where(impossible, 0.0, total)[:, None])
+    proba[impossible] = weight
+    return np.asarray(proba)
 
 
 def _draw_shapes(rng: np.random.Generator, spec: tm.Spec, params: tm.Params, component: NDArray[np.int64]) -> Forest:
