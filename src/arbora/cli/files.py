@@ -83,12 +83,20 @@ def is_same_file(one: str | Path, two: str | Path) -> bool:
     try:
         return os.path.samefile(one, two)
     except (OSError, ValueError):
-        return os.path.realpath(one) == os.path.realpath(two)
+        return _real(one) == _real(two)
+
+
+def _real(path: str | Path) -> Path:
+    """The path without links, or as it is if it cannot be one of a file."""
+    try:
+        return Path(os.path.realpath(path))
+    except ValueError:
+        return Path(path)
 
 
 def _shares_store(path: Path, given: str) -> bool:
     """Whether an output would go into a store that is read, or a file that is read is in a store that is written."""
-    one, two = Path(os.path.realpath(path)), Path(os.path.realpath(given))
+    one, two = _real(path), _real(given)
     return (is_store(two) and two in one.parents) or (is_store(one) and one in two.parents)
 
 
