@@ -147,6 +147,16 @@ def star_of(n_children: int) -> Forest:
     return Forest.from_parents(parent, np.arange(n_children + 1) % 3, vocabulary=["a", "b", "c"])
 
 
+def preorder(tree: dict[str, Any]) -> list[tuple[int, str | None]]:
+    """Depth and label of every node of a nested tree, in document order."""
+    found, stack = [], [(tree, 0)]
+    while stack:
+        node, level = stack.pop()
+        found.append((level, node["label"]))
+        stack += [(child, level + 1) for child in reversed(node.get("children", ()))]
+    return found
+
+
 def random_forest(
     n_trees: int = 20, max_nodes: int = 12, n_labels: int = 4, max_children: int = 3, seed: int = 0
 ) -> Forest:

@@ -328,7 +328,8 @@ def test_html_is_what_the_parser_makes_of_it(tmp_path_factory, pieces):
     folder, text = tmp_path_factory.mktemp("page"), "".join(pieces)
     root = None
     with contextlib.suppress(etree.LxmlError):
-        root = etree.fromstring(text, etree.HTMLParser(remove_comments=True, remove_pis=True))
+        open_end = text.replace("</html>", "</zzzz>").replace("</body>", "</zzzz>")  # which close nothing
+        root = etree.fromstring(open_end, etree.HTMLParser(remove_comments=True, remove_pis=True))
     if root is None:
         with pytest.raises(ReadError, match=r"there is no element in it|not readable as HTML"):
             tree(read_html, folder, text)

@@ -1,12 +1,16 @@
 """Reader of HTML files, as broken as they come: an element is a node, its tag the label."""
 
+import re
 from collections.abc import Mapping, Sequence
+from itertools import product
+from string import ascii_lowercase
 from typing import Any
 
 from lxml import etree
 
 from ..forest.forest import Forest
 from .builder import Columns, Fault
+from .charset import decoded_page, page_codec
 from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
 from .xml import MAX_DEPTH, Markup, check_markup
 
@@ -14,7 +18,9 @@ SUFFIXES = (".html", ".htm", ".xhtml")
 # Control characters that no text has; more than this share of them makes a file binary. Real pages have a stray few.
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
 _MOST_CONTROL = 0.02
-_WIDE = (b"\xff\xfe", b"\xfe\xff", b"\0\0\xfe\xff")  # byte order marks of UTF-16 and UTF-32, which have NULs
+_WIDE = ("utf-16", "utf-32")  # which have NULs
+_LAST_TAGS = re.compile(r"(</)(?:html|body)(?=[\t\n\f\r />])", re.IGNORECASE)
+_LONG_NAMES = re.compile(r"<([a-z]{8})")
 
 
 def read_html(
@@ -30,6 +36,10 @@ def read_html(
 ) -> Forest:
     """Read HTML documents, one tree a file; the parser mends what is broken, and adds ``html`` and ``body``.
 
+    Bytes are decoded as browsers do: by a byte order mark, a declaration in the first 1024 bytes, or as UTF-8 or
+    Windows-1252; one that stands for nothing becomes U+FFFD.  What comes after ``</body>`` or ``</html>`` is read as if
+    it came before.
+
     `attributes`: each attribute adds a child ``@name`` before all other children.  `text`: "kind" adds a child
     ``#text`` wherever there is text that is not blank.  A document deeper than `max_depth` (256) or, unpacked, longer
     than `max_bytes` (100 million) is refused; raise them for files you trust.
@@ -41,9 +51,12 @@ def read_html(
         data = read_bytes(path, max_bytes)
         _refuse_binary(data)
         target: Any = _Page(markup, columns)
-        parser = etree.HTMLParser(target=target, no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge)
+        parser = etree.HTMLParser(
+            target=target, encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge
+        )
+        page = _without_last_tags(decoded_page(data)).encode("utf-8", "replace")
         try:
-            n_elements = etree.fromstring(data, parser) if data.strip() else 0
+            n_elements = etree.fromstring(page, parser) if page.strip() else 0
         except (etree.LxmlError, AssertionError) as error:
             raise Fault(f"not readable as HTML ({error}); mend the file") from None
         _check_limits(parser)
@@ -63,7 +76,6 @@ class _Page:
     def __init__(self, markup: Markup, columns: Columns) -> None:
         self.markup, self.columns = markup, columns
         self.level = self.n_elements = 0
-        self.level_behind = 0  # of what comes behind the end of the document, which is left out
         self.has_text = False  # since the last tag
 
     def _add(self, word: str) -> None:
@@ -71,9 +83,6 @@ class _Page:
         self.columns.label.append(self.columns.words[word])
 
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
-        if self.level == 0 and self.n_elements:
-            self.level_behind += 1
-            return
         self._end_text()
         self._add(tag)
         self.n_elements += 1
@@ -90,9 +99,6 @@ class _Page:
         self.has_text = self.has_text or bool(text.strip(" \t\n\v\f\r"))
 
     def end(self, tag: str) -> None:
-        if self.level_behind:
-            self.level_behind -= 1
-            return
         self._end_text()
         self.level -= 1
 
@@ -105,10 +111,23 @@ class _Page:
         return self.n_elements
 
 
+def _without_last_tags(page: str) -> str:
+    """The page with a name that nothing has in its ``</body>`` and ``</html>``, so that they close nothing.
+
+    By the standard they close nothing either: elements that follow go where they would without.  The parser would
+    begin another document.
+    """
+    if _LAST_TAGS.search(page) is None:
+        return page
+    taken = set(_LONG_NAMES.findall(page.lower()))
+    name = next(word for word in map("".join, product(ascii_lowercase, repeat=8)) if word not in taken)
+    return _LAST_TAGS.sub(r"\1" + name, page)
+
+
 def _refuse_binary(data: bytes) -> None:
     """Refuse what is no text at all; the parser would find a page in anything."""
     n_control = len(data) - len(data.translate(None, _CONTROL))
-    if n_control > max(_MOST_CONTROL * len(data), 2) and not data.startswith(_WIDE):
+    if n_control > max(_MOST_CONTROL * len(data), 2) and not page_codec(data)[0].startswith(_WIDE):
         share = n_control / len(data)
         raise Fault(f"{share:.0%} of its bytes are control characters, wanted text; it is not HTML, leave the file out")
 
