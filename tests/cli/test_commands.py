@@ -626,6 +626,14 @@ def test_classes_by_folder_and_by_table(tmp_path: Path) -> None:
     assert "x2.xml and 2 others; " in said
     table.write_text("x1.xml,one\n")
     assert "must name the columns" in fails("info", tmp_path / "x", "--classes", table)
+    for text, told in (
+        ('"a.xml,one\nb.xml,two\n', "line 2: not a row of a table"),
+        ('"a.xml,one\nb.xml",two\n', "line 2: a cell in quotes goes on to line 3"),
+        ("a.xml,one\nb.xml\n", "line 3: 1 cells; wanted 2"),
+        ("a.xml,one\na.xml,two\n", "line 3: 'a.xml' is of class 'two', and of 'one' before"),
+    ):
+        table.write_text("name,class\n" + text)
+        assert told in fails("info", tmp_path / "x", "--classes", table)
     assert "wanted folder, or FILE.csv" in " ".join(fails("info", tmp_path / "x", "--classes", "dir", code=2).split())
     (tmp_path / "two.nwk").write_text("(a,b)c; (a)c;")
     facts = json.loads(run("info", tmp_path / "two.nwk", "--classes", "folder", "--json"))

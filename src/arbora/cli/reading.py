@@ -1,7 +1,6 @@
 """What a command reads: the files, their format, options of the reader, and known classes of the trees."""
 
 import contextlib
-import csv
 import hashlib
 import json
 import os
@@ -19,9 +18,11 @@ from ..forest.files import SUFFIXES as STORED
 from ..forest.forest import Forest
 from ..forest.store import ForestStore, StoreWriter
 from ..inference.distribute import distributed
+from ..io.builder import Fault
 from ..io.choose import FORMATS, format_of, read, stream
 from ..io.options import MAKES, OPTIONS, Option, default_of, default_told, parse_option, wanted
-from ..io.sources import STORE, Position, Sink, find_files
+from ..io.sources import STORE, Position, Sink, decode, find_files, read_bytes
+from ..io.tables import MAX_BYTES, csv_rows
 from .terminal import INTERRUPTED, Teller, fail, usage
 
 LINE_FORMATS = ("jsonl", "elastic")  # bad lines are left out one by one
@@ -306,11 +307,23 @@ def _keys(name: str) -> tuple[str, ...]:
 
 
 def _class_table(path: str) -> dict[str, str]:
+    """The class of each name that has one."""
     try:
-        with open(path, newline="", encoding="utf-8-sig") as file:
-            rows = csv.DictReader(file)
-            if not {"name", "class"} <= set(rows.fieldnames or ()):
-                raise ReadError(f"{path}: the first row must name the columns name and class; add it")
-            return {row["name"]: row["class"] for row in rows if row["class"]}
-    except (UnicodeDecodeError, csv.Error) as error:
-        raise ReadError(f"{path}: not a table in UTF-8 ({error}); mend the file") from None
+        text = decode(read_bytes(path, MAX_BYTES, "give a smaller table"))
+    except Fault as fault:
+        raise ReadError(fault.at(path)) from None
+    rows = csv_rows(text, path)
+    _, title = next(rows, (1, []))
+    if not {"name", "class"} <= set(title):
+        raise ReadError(f"{path}: the first row must name the columns name and class; add it")
+    of_name, of_class = title.index("name"), title.index("class")
+    known: dict[str, str] = {}
+    for line, cells in rows:
+        if len(cells) != len(title):
+            raise ReadError(f"{path}, line {line}: {len(cells)} cells; wanted {len(title)} as in the first row")
+        name, found = cells[of_name], cells[of_class]
+        if found and known.setdefault(name, found) != found:
+            raise ReadError(
+                f"{path}, line {line}: {name!r} is of class {found!r}, and of {known[name]!r} before; keep one"
+            )
+    return known

@@ -2,10 +2,12 @@
 
 import csv
 import io
+import logging
 import math
 import os
+import re
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from operator import itemgetter
 from typing import NamedTuple
 
@@ -16,8 +18,13 @@ from ..errors import ReadError
 from .builder import Fault
 from .sources import decode, read_bytes
 
+logger = logging.getLogger(__name__)
+
 MAX_BYTES = 10**9
 _DELIMITERS = ",;\t|"
+# What Python's float takes besides (1_000, digits of other scripts, nan, infinity) is more often a name than a number.
+_NUMBER = re.compile(r"[ \t]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t]*")
+_NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "inf", "infinity", "?"}  # what stands where a number is not there
 
 
 class NumberTable(NamedTuple):
@@ -39,9 +46,11 @@ def read_table(
 ) -> NumberTable:
     """Read a table of numbers; the delimiter is a comma, semicolon, tab or bar, whichever the first line has most of.
 
-    Without `header` the first line is one if a cell of it is no number.  `names` and `target` are columns (a name, or a
-    number from 1) with names and classes of rows; a first column of text is taken for names if none is given.
-    `columns` are those to use, all other ones by default.  A cell that is no number is refused, and told.
+    A number has ASCII digits, perhaps a sign, a point and an exponent, and nothing else.  Without `header` the first
+    line is one if a cell of it is no number.  `names` and `target` are columns (a name, or a number from 1) with names
+    and classes of rows; a first column is taken for names if none is given and a cell of it is no number.  `columns`
+    are those to use, all other ones by default.  A cell that is no number is refused with its line, and so are rows of
+    another width, and rows of several lines: a stray quote makes them.
     """
     where = os.fspath(path)
     try:
@@ -49,10 +58,10 @@ def read_table(
     except Fault as fault:
         raise ReadError(fault.at(where)) from None
     rows = _split(text, where)
-    has_header = header if header is not None else any(not _is_number(cell) for cell in rows[0][1])
+    has_header = header if header is not None else _is_title(rows[0][1])
     if has_header and names is None and header is None and len(rows) > 1:
         # a first line like "oak,1,2" is data with a name, not a header
-        has_header = any(not _is_number(cell) for cell in rows[0][1][1:]) or _is_number(rows[1][1][0])
+        has_header = _is_title(rows[0][1][1:]) or _is_number(rows[1][1][0])
     title = [cell.strip() or f"column {c + 1}" for c, cell in enumerate(rows[0][1])] if has_header else []
     body = rows[1:] if has_header else rows
     if not body:
@@ -68,7 +77,7 @@ def read_table(
     of_names = _find(names, title, where, "names")
     of_target = _find(target, title, where, "classes")
     use = None if columns is None else [_place(name, title, where, "columns") for name in columns]
-    if of_names is None and of_target != 0 and not _is_number(body[0][1][0]) and 0 not in (use or ()):
+    if of_names is None and of_target != 0 and 0 not in (use or ()) and _holds_names(body, where, title[0]):
         of_names = 0
     if use is None:
         use = [c for c in range(width) if c not in (of_names, of_target)]
@@ -85,23 +94,56 @@ def _split(text: str, where: str) -> list[tuple[int, list[str]]]:
     first = next((line for line in text.splitlines() if line.strip()), "")
     if not first:
         raise ReadError(f"{where}: the file is empty; wanted a table of numbers")
-    delimiter = max(_DELIMITERS, key=first.count)
-    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter)
-    try:
-        rows = [(reader.line_num, cells) for cells in reader if any(cell.strip() for cell in cells)]
-    except csv.Error as error:
-        raise ReadError(f"{where}, line {reader.line_num}: not a table ({error})") from None
+    rows = list(csv_rows(text, where, max(_DELIMITERS, key=first.count)))
     if not rows:
         raise ReadError(f"{where}: all cells are empty; wanted a table of numbers")
     return rows
 
 
-def _is_number(cell: str) -> bool:
+def csv_rows(text: str, where: str, delimiter: str = ",") -> Iterator[tuple[int, list[str]]]:
+    """(line number, cells) of each row that is not empty; a row has one line, and its quotes are in order."""
+    reader = csv.reader(io.StringIO(text, newline=""), delimiter=delimiter, strict=True)
+    line = 1
     try:
-        float(cell)
-    except ValueError:
-        return False
-    return True
+        for cells in reader:
+            if reader.line_num > line:
+                raise ReadError(
+                    f"{where}, line {line}: a cell in quotes goes on to line {reader.line_num}, wanted each row in one "
+                    "line; close the quote, or take the line break out"
+                )
+            if any(cell.strip() for cell in cells):
+                yield line, cells
+            line = reader.line_num + 1
+    except csv.Error as error:
+        advice = (
+            "close the quote that opens here, or take it out" if "unexpected end" in str(error) else "mend the line"
+        )
+        raise ReadError(f"{where}, line {line}: not a row of a table ({error}); {advice}") from None
+
+
+def _is_number(cell: str) -> bool:
+    return _NUMBER.fullmatch(cell) is not None
+
+
+def _has_no_value(cell: str) -> bool:
+    return cell.strip().lower().lstrip("+-") in _NO_VALUE
+
+
+def _is_title(cells: list[str]) -> bool:
+    """Whether cells name columns: one of them is a word, and not one that stands for a number that is not there."""
+    words = [cell for cell in cells if not _is_number(cell)]
+    return len(words) == len(cells) > 0 or not all(map(_has_no_value, words))
+
+
+def _holds_names(body: list[tuple[int, list[str]]], where: str, column: str) -> bool:
+    """Whether the first column is one of names: not every cell is a number.  Says so if some are."""
+    others = [(line, cells[0]) for line, cells in body if not _is_number(cells[0])]
+    words = [(line, cell) for line, cell in others if not _has_no_value(cell)]
+    if words and len(others) < len(body):
+        line, cell = words[0]
+        message = "%s: the column %r is taken for names of rows, since %r in line %d is no number"
+        logger.warning(message, where, column, cell, line)
+    return bool(words) or len(others) == len(body)
 
 
 def _number(cell: str, where: str, line: int, column: str) -> float:
@@ -125,6 +167,6 @@ def _place(name: str, title: list[str], where: str, what: str) -> int:
     """Place of a column given by name, or by number from 1."""
     if name in title:
         return title.index(name)
-    if name.isdecimal() and 1 <= int(name) <= len(title):
+    if name.isascii() and name.isdecimal() and len(name) < 10 and 1 <= int(name) <= len(title):
         return int(name) - 1
     raise ReadError(f"{where}: no column {name!r} for {what}; there are {', '.join(map(repr, title[:20]))}")
