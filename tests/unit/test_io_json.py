@@ -175,6 +175,13 @@ def test_classes_keep_their_type(tmp_path, classes, kind):
         ('{"name": "x"}', "found an object with the keys 'name' as a node, wanted an object with the key \"label\""),
         ('{"label": "a", "children": ["b"]}', "found text as a node"),
         ('{"label": "a", "children": {"label": "b"}}', '"children" is an object'),
+        ('{"label": "a", "children": {}}', '"children" is an object'),
+        ('{"label": "a", "children": 0}', '"children" is a number, wanted an array'),
+        ('{"label": "a", "children": ""}', '"children" is text, wanted an array'),
+        ('{"label": "a", "children": false}', '"children" is true or false, wanted an array'),
+        ('{"label": "a", "children": ["x"], "children": []}', "an object has two members 'children'"),
+        ('{"label": "a", "label": "b"}', "an object has two members 'label'"),
+        ('{"label": null, "unseen": "no"}', '"unseen" is text, wanted true or false'),
         ('{"label": true}', '"label" is true or false, wanted text, a number or null'),
         ('{"label": ["a"]}', '"label" is an array'),
         (
@@ -208,6 +215,12 @@ def test_bad_lines(tmp_path, line, message):
     assert message in str(caught.value)
     with pytest.warns(UserWarning, match="1 bad files or lines"):
         assert read_jsonl(path, on_error="skip").vocabulary == ("fine",)
+
+
+def test_two_members_of_one_name_far_down(tmp_path):
+    line = '{"label":"a","children":[' * 5000 + '{"label":"b","label":"c"}' + "]}" * 5000
+    with pytest.raises(ReadError, match="an object has two members 'label'"):
+        read_jsonl(put(tmp_path / "a.jsonl", line))
 
 
 # ---- round trips ----------------------------------------------------------------------------------------------------

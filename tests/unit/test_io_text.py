@@ -232,6 +232,11 @@ def test_conllu(tmp_path, label, wanted):
         assert trees(read_conllu, tmp_path, text, label=label) == Forest.from_nested(wanted)
 
 
+def test_ranges_and_empty_nodes_are_no_words(tmp_path):
+    text = word("0.1", "_") + word("1-2", "_") + word(1, 0) + word("1.1", "_") + word(2, 1) + word("2.10", "_")
+    assert trees(read_conllu, tmp_path, text) == Forest.from_nested([("dep", ["dep"])])
+
+
 def test_conllu_names(tmp_path):
     path = put(tmp_path / "a.conllu", SENTENCES)
     assert read_conllu(path).name.tolist() == [f"{path}#1", f"{path}#2"]
@@ -247,6 +252,11 @@ def word(n, head):
         ("1\tw\tw\n", ", line 1: found 3 columns, wanted 10"),
         ("# c\n" + word(1, "_"), ", line 2: found ID '1' and HEAD '_', wanted whole numbers"),
         (word("²", 0), ", line 1: found ID '²'"),
+        *((word(1, 0) + word(odd, 1), f", line 2: found ID '{odd}'") for odd in ("-5", "a-b", "x.y", "1-", "2.", ".1")),
+        *((word(1, 0) + word(odd, 1), f", line 2: found ID '{odd}'") for odd in ("1.0", "01-2", "1-2-3", "1.2.3", "")),
+        (word(1, 0) + word("2-1", "_"), ", line 2: found the range '2-1', wanted one that increases"),
+        (word(1, 0) + word("1-1", "_"), ", line 2: found the range '1-1', wanted one that increases"),
+        (word("1-2", "_") + "\n" + word(1, 0), ", line 1: the sentence of this line has no words"),
         (word(1, 0) + word(2, 5), ", line 2: HEAD 5 is not a word of the sentence"),
         (word(1, 0) + "\n" + word(1, 2) + word(2, 1), ", line 3: the sentence that starts here has 0 roots"),
         (word(1, 0) + word(2, 0), ", line 1: the sentence that starts here has 2 roots"),

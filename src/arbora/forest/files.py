@@ -9,9 +9,10 @@ from typing import Any
 
 import numpy as np
 
+from ..classes import class_column, text_classes
 from ..errors import ForestError, MissingDependencyError, ModelFileError
 from ..files.container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
-from .forest import Forest, text_classes
+from .forest import Forest
 
 FOREST_VERSION = 1
 SUFFIXES = (".forest", ".parquet")
@@ -202,7 +203,7 @@ def _from_table(table: Any, head: dict[str, Any]) -> Forest:
 
 
 def _classes(values: list[Any]) -> Any:
-    return text_classes(values) if values and all(type(value) is str for value in values) else np.asarray(values)
+    return class_column(values)
 
 
 def _fingerprint(forest: Forest) -> str:

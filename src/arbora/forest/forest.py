@@ -6,17 +6,19 @@ The invariants (docs/data-model.md) are checked once, here, and assumed by every
 from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
+from itertools import islice
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from ..classes import class_column, is_missing
 from ..errors import ForestError
 from .kernels import layout
 
 UNSEEN = -1  # the node has a label, but the vocabulary does not know it
 MISSING = -2  # the node's label is not known
-MAX_CLASS = 1000  # characters of a known class: arrays of text give each tree the room of the longest
+MAX_NODES = 50_000_000  # of nested trees, unless told otherwise: a tree that holds itself has no end
 
 Ints = NDArray[np.int64]
 Ints32 = NDArray[np.int32]
@@ -70,11 +72,13 @@ class Forest:
         vocabulary: Sequence[str] | None = None,
         target: ArrayLike | None = None,
         name: Sequence[str] | None = None,
+        max_nodes: int = MAX_NODES,
     ) -> "Forest":
         """Read nested trees: ``"leaf"``, ``("label", [children])`` or ``{"label":, "children":, "slot":}``.
 
-        A label of None is missing.  A slot left out is one after the sibling before it.  A vocabulary, when given, is
-        kept as it is, and labels outside it are marked unseen.
+        A label of None is missing, and so is nan or what data frames have for it.  A slot left out is one after the
+        sibling before it.  A vocabulary, when given, is kept as it is, and labels outside it are marked unseen.  A tree
+        that holds itself is refused, and so are more than `max_nodes` (50 million) nodes in all.
         """
         if isinstance(trees, (str, bytes, Mapping)) or not isinstance(trees, Iterable):
             raise ForestError(
@@ -87,7 +91,7 @@ class Forest:
         labels: list[int] = []
         start = [0]
         for t, tree in enumerate(trees):
-            _append_nested(tree, t, parents, slots, labels, words)
+            _append_nested(tree, t, parents, slots, labels, words, max_nodes)
             start.append(len(parents))
         first = np.asarray(start, np.int64)
         sizes = first[1:] - first[:-1]
@@ -445,24 +449,26 @@ def as_forest(trees: Any) -> Forest:
 
 
 def _append_nested(
-    tree: Any, t: int, parents: list[int], slots: list[int], labels: list[int], words: dict[str | int, int]
+    tree: Any, t: int, parents: list[int], slots: list[int], labels: list[int], words: dict[str | int, int], most: int
 ) -> None:
     """Append one nested tree in pre-order; an explicit stack, because trees may be a million deep."""
-    stack: list[tuple[Any, int, int]] = [(tree, -1, -1)]
+    stack: list[tuple[Any, int, int, int]] = [(tree, -1, -1, 0)]  # item, its parent, slot and depth
+    above = _Above(t)
     base = len(parents)
     while stack:
-        item, parent, slot = stack.pop()
+        item, parent, slot, depth = stack.pop()
+        above.enter(item, depth)
         label, children, unseen = _split_item(item, t, len(parents) - base)
         u = len(parents)
         parents.append(parent)
         slots.append(slot)
-        if label is None or label != label:  # nan, as data frames have it
+        if label is None:
             labels.append(UNSEEN if unseen else MISSING)
         else:
             labels.append(words.setdefault(str(label), len(words)))
         due = 0
         pushed = []
-        for child in children:
+        for child in islice(children, max(most - u - len(stack), 0) + 1):
             given = child.get("slot") if isinstance(child, Mapping) else None
             if given is not None:
                 if isinstance(given, bool) or not isinstance(given, (int, np.integer)) or not 0 <= given < 2**31:
@@ -472,21 +478,46 @@ def _append_nested(
                 due = int(given)
             if due >= 2**31:
                 raise ForestError(f"tree {t}, below node {u - base}: slot {due}; the largest allowed is {2**31 - 1}")
-            pushed.append((child, u, due))
+            pushed.append((child, u, due, depth + 1))
             due += 1
         stack.extend(reversed(pushed))
+        if len(parents) + len(stack) > most:
+            raise ForestError(f"tree {t}: more than {most} nodes with it; raise max_nodes if there are so many")
+
+
+class _Above:
+    """The items between the root and the one at hand, so that a tree which holds itself is found out."""
+
+    def __init__(self, t: int) -> None:
+        self.t = t
+        self.path: list[Any] = []  # the items themselves: of one that is gone, another may have the number
+        self.held: set[int] = set()
+
+    def enter(self, item: Any, depth: int) -> None:
+        """Go to an item at this depth, of which those above have been gone through."""
+        while len(self.path) > depth:
+            self.held.discard(id(self.path.pop()))
+        if isinstance(item, (str, int)) or item is None:
+            return  # nothing is below it
+        if id(item) in self.held:
+            raise ForestError(f"tree {self.t}: a node {depth} levels down holds itself, so that the tree has no end")
+        self.path.append(item)
+        self.held.add(id(item))
 
 
 def _split_item(item: Any, t: int, u: int) -> tuple[Hashable, Iterable[Any], bool]:
     """Label, children and the unseen mark of one nested item."""
-    if item is None or isinstance(item, (str, int, np.integer)):
+    if isinstance(item, (str, int, np.integer)):
         return item, (), False
+    if is_missing(item):
+        return None, (), False
     if isinstance(item, Mapping):
         if "label" not in item:
             raise ForestError(
                 f"tree {t}, node {u}: a nested node needs the key 'label'; found {sorted(map(str, item))}"
             )
-        label, children, unseen = item["label"], item.get("children") or (), bool(item.get("unseen"))
+        label, children, unseen = item["label"], item.get("children"), bool(item.get("unseen"))
+        children = () if children is None else children
     elif isinstance(item, (tuple, list)) and len(item) == 2:
         (label, children), unseen = item, False
     else:
@@ -494,6 +525,7 @@ def _split_item(item: Any, t: int, u: int) -> tuple[Hashable, Iterable[Any], boo
             f"tree {t}, node {u}: cannot read {type(item).__name__} as a node; wanted a label, "
             f"(label, [children]) or {{'label': ..., 'children': [...]}}"
         )
+    label = None if is_missing(label) else label
     if label is not None and not isinstance(label, (str, int, float, np.integer)):
         raise ForestError(f"tree {t}, node {u}: label of type {type(label).__name__}; wanted text, a number or None")
     if isinstance(children, (str, Mapping)) or not isinstance(children, Iterable):
@@ -536,18 +568,6 @@ def _finish(
     return forest.with_vocabulary(sorted(names, key=_natural) if vocabulary is None else vocabulary)
 
 
-def text_classes(texts: Sequence[str]) -> NDArray[Any]:
-    """Known classes from a file, as a column."""
-    _check_classes(texts)
-    return np.array(texts, np.str_)
-
-
-def _check_classes(texts: Sequence[str]) -> None:
-    longest = max(map(len, texts), default=0)
-    if longest > MAX_CLASS:
-        raise ForestError(f"a class of {longest} characters; wanted {MAX_CLASS} at most")
-
-
 def _natural(word: str) -> tuple[bool, int, str]:
     """Sort key that puts integers first and in numeric order."""
     is_int = word.isascii() and word.isdigit() and len(word) < 18
@@ -560,8 +580,9 @@ def _encode_labels(label: Any, vocabulary: Sequence[str] | None) -> tuple[Ints32
     values = label if isinstance(label, np.ndarray) else np.asarray(label, object)
     if values.ndim != 1:
         raise ForestError(f"label must be one-dimensional; found shape {values.shape}")
-    if vocabulary is not None and values.dtype.kind == "O" and _all_integers(values):
-        codes = [MISSING if x is None else x for x in values]
+    items = [None if is_missing(x) else x for x in values.tolist()] if values.dtype.kind not in "iuU" else []
+    if vocabulary is not None and values.dtype.kind == "O" and _all_integers(items):
+        codes = [MISSING if x is None else x for x in items]
         return _integer_column(codes, np.int32, "label"), list(vocabulary)
     if values.dtype.kind in "iu" and vocabulary is not None:
         return _integer_column(values, np.int32, "label"), list(vocabulary)
@@ -569,13 +590,12 @@ def _encode_labels(label: Any, vocabulary: Sequence[str] | None) -> tuple[Ints32
         words, code = np.unique(values, return_inverse=True)
         return code.astype(np.int32), words.tolist()
     seen: dict[str, int] = {}
-    items = values.tolist()
-    codes = [MISSING if x is None or x != x else seen.setdefault(str(x), len(seen)) for x in items]  # nan is missing
+    codes = [MISSING if x is None else seen.setdefault(str(x), len(seen)) for x in items]
     return np.array(codes, np.int32), list(seen)
 
 
-def _all_integers(values: NDArray[np.object_]) -> bool:
-    kinds = {kind for kind in map(type, values.tolist()) if kind is not type(None)}
+def _all_integers(values: list[Any]) -> bool:
+    kinds = {kind for kind in map(type, values) if kind is not type(None)}
     return all(issubclass(kind, (int, np.integer)) and kind is not bool for kind in kinds)
 
 
@@ -639,13 +659,9 @@ def frozen(array: Any, dtype: Any) -> Any:
 def _per_tree(values: Any, n_trees: int, what: str, as_text: bool = False) -> Any:
     if values is None:
         return None
-    array = np.array([str(v) for v in values], object) if as_text else np.asarray(values)
+    array = np.array([str(v) for v in values], object) if as_text else class_column(values)
     if array.ndim != 1 or len(array) != n_trees:
         raise ForestError(f"{what} must have one entry a tree, {n_trees}; found shape {array.shape}")
-    if not as_text and array.dtype.kind not in "iubUf":
-        array = text_classes([str(v) for v in array.tolist()])
-    elif array.dtype.kind == "U" and array.dtype.itemsize > 4 * MAX_CLASS:
-        _check_classes(array.tolist())
     return frozen(array, array.dtype)
 
 
@@ -655,7 +671,9 @@ def _concat_optional(columns: list[Any], what: str) -> Any:
         return None
     if not all(present):
         raise ForestError(f"some of the forests have a {what} and some have none; give it to all or to none")
-    return np.concatenate(columns)
+    if len({column.dtype.kind for column in columns}) == 1:
+        return np.concatenate(columns)
+    return class_column([value for column in columns for value in column.tolist()])  # numpy would merge 1 and "1"
 
 
 def _same_optional(a: Any, b: Any) -> bool:

@@ -6,7 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest.forest import MAX_CLASS, MISSING, Forest, Ints32, _natural, text_classes
+from ..classes import MAX_CLASS, class_column
+from ..forest.forest import MISSING, Forest, Ints32, _natural
 from ..forest.kernels import layout
 
 PACK_AT = 1 << 20  # nodes kept as Python integers before they are packed into arrays
@@ -156,13 +157,4 @@ def label_code(words: Words, label: str | None) -> int:
 
 def _target_column(target: list[Target]) -> NDArray[Any] | None:
     """Integers if all classes are, else numbers, else text; None if there are no classes."""
-    if not target or target[0] is None:
-        return None
-    kinds = {type(value) for value in target}
-    if kinds == {bool}:
-        return np.array(target, bool)
-    if kinds == {int} and all(-(2**63) <= value < 2**63 for value in target):  # type: ignore[operator]
-        return np.array(target, np.int64)
-    if kinds <= {int, float}:
-        return np.array(target, np.float64)
-    return text_classes([str(value) for value in target])
+    return None if not target or target[0] is None else class_column(target)

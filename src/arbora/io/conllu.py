@@ -1,5 +1,6 @@
 """Reader of CoNLL-U treebanks: a sentence is a tree of words, the head of a word its parent."""
 
+import re
 from collections.abc import Sequence
 
 from ..errors import ReadError
@@ -9,6 +10,9 @@ from .sources import MAX_BYTES, Policy, Source, decode, read_bytes, read_files, 
 
 SUFFIXES = (".conllu", ".conll")
 COLUMNS = {"form": 1, "lemma": 2, "upos": 3, "deprel": 7}
+
+_RANGE = re.compile(r"([1-9][0-9]{0,14})-([1-9][0-9]{0,14})")  # of a token of several words
+_EMPTY = re.compile(r"(?:0|[1-9][0-9]{0,14})\.[1-9][0-9]{0,14}")  # a node of the enhanced graph, after a word
 
 Word = tuple[int, str, int, int]  # number, label, number of the head, line
 
@@ -32,15 +36,20 @@ def read_conllu(
 
     def read_file(path: str, columns: Columns) -> None:
         sentence: list[Word] = []
+        wordless = 0  # the last line that is of no word, while the sentence has none
         for number, line in enumerate([*decode(read_bytes(path, max_bytes)).split("\n"), ""], 1):
             if line.strip() == "":
                 if sentence:
                     _add_sentence(sentence, columns)
-                    sentence = []
+                elif wordless:
+                    raise Fault("the sentence of this line has no words, only ranges or empty nodes", wordless)
+                sentence, wordless = [], 0
             elif not line.startswith("#"):
                 word = _parse_word(line.rstrip("\r"), COLUMNS[label], number)
                 if word is not None:
                     sentence.append(word)
+                else:
+                    wordless = number
 
     return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
@@ -51,10 +60,17 @@ def _parse_word(line: str, column: int, number: int) -> Word | None:
     if len(fields) != 10:
         raise Fault(f"found {len(fields)} columns, wanted 10 separated by tabs", number)
     place, head = fields[0], fields[6]
-    if "-" in place or "." in place:
+    if _EMPTY.fullmatch(place):
+        return None
+    if several := _RANGE.fullmatch(place):
+        if int(several[1]) >= int(several[2]):
+            raise Fault(f"found the range {shown(place)}, wanted one that increases", number)
         return None
     if not (place.isascii() and place.isdigit() and head.isascii() and head.isdigit()) or len(place) + len(head) > 30:
-        raise Fault(f"found ID {shown(place)} and HEAD {shown(head)}, wanted whole numbers", number)
+        raise Fault(
+            f"found ID {shown(place)} and HEAD {shown(head)}, wanted whole numbers (or ID 1-2 or 1.1)",
+            number,
+        )
     if int(place) == 0:  # which would be its own ancestor: as a HEAD, 0 stands for no word
         raise Fault("found ID 0, wanted IDs that count from 1", number)
     return int(place), fields[column], int(head), number

@@ -11,6 +11,7 @@ SUFFIXES = (".elastic", ".elastic.tree")
 
 # One token a node, and one for each closing bracket: a leaf, an opened node, a bracket, or anything else.
 _TOKEN = re.compile(r"\s*(?:([^\s():$]+)\((\$\))?|(\))|(\S))")
+_WHOLE = re.compile(r"0|[1-9][0-9]{0,17}")
 _CLASS = re.compile(r"\s*([^\s():$]+)\s*:")
 
 
@@ -56,7 +57,8 @@ def _read_line(text: str, name: str, columns: Columns) -> None:
 
 
 def _number_or_text(word: str) -> Target:
-    return int(word) if word.isascii() and word.isdigit() and len(word) < 19 else word
+    """The class as a number if it is written as one; 01 is not 1."""
+    return int(word) if _WHOLE.fullmatch(word) else word
 
 
 def _broken(text: str, start: int) -> Fault:

@@ -13,7 +13,7 @@ from ..errors import ReadError
 from ..files.container import written_whole
 from ..forest.forest import MISSING, UNSEEN, Forest
 from .builder import Columns, Fault, Target
-from .json_deep import Number, parse_deep
+from .json_deep import Number, distinct_members, parse_deep
 from .sources import MAX_BYTES, Policy, Source, decode, nothing_found, read_bytes, read_files, read_lines, shown
 
 SUFFIXES = (".json",)
@@ -52,7 +52,9 @@ def read_json(
 
 def _parse(text: str, pairs: bool) -> Any:
     """The value of a JSON text; with `pairs`, objects become tuples of members and numbers keep their text."""
-    hooks: dict[str, Any] = {"object_pairs_hook": tuple, "parse_int": Number, "parse_float": Number} if pairs else {}
+    hooks: dict[str, Any] = {"object_pairs_hook": distinct_members}
+    if pairs:
+        hooks = {"object_pairs_hook": tuple, "parse_int": Number, "parse_float": Number}
     try:
         return json.loads(text, **hooks)
     except RecursionError:
@@ -166,9 +168,9 @@ def _add_nested(root: dict[str, Any], columns: Columns) -> None:
             label.append(words[word])
         else:
             label.append(_odd_label(word, node, columns))
+        if children is not None and not isinstance(children, list):
+            raise Fault(f'"children" is {_kind(children)}, wanted an array')
         if children:
-            if not isinstance(children, list):
-                raise Fault(f'"children" is {_kind(children)}, wanted an array')
             due, pushed = 0, []
             for child in children:
                 if isinstance(child, dict) and ("slot" in child or "pos" in child):
@@ -182,7 +184,10 @@ def _add_nested(root: dict[str, Any], columns: Columns) -> None:
 def _odd_label(word: Any, node: dict[str, Any], columns: Columns) -> int:
     """Number of a label that is not text: a number as it is printed, or null."""
     if word is None:
-        return UNSEEN if node.get("unseen") else MISSING
+        unseen = node.get("unseen", False)
+        if not isinstance(unseen, bool):
+            raise Fault(f'"unseen" is {_kind(unseen)}, wanted true or false')
+        return UNSEEN if unseen else MISSING
     if isinstance(word, bool) or not isinstance(word, (int, float)):
         raise Fault(f'"label" is {_kind(word)}, wanted text, a number or null')
     return columns.words[str(word)]

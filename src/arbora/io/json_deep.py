@@ -28,6 +28,16 @@ class Number(str):
     """A number as the text it was written in, so that no digit is lost."""
 
 
+def distinct_members(members: list[tuple[str, Any]]) -> dict[str, Any]:
+    """The members of an object, whose names must differ: of two, which one is meant nobody can say."""
+    found = dict(members)
+    if len(found) < len(members):
+        seen: set[str] = set()
+        twice = next(name for name, _ in members if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise Fault(f"an object has two members {shown(twice)}, wanted names that differ; take one out")
+    return found
+
+
 def parse_deep(text: str, pairs: bool) -> Any:
     """The value of a JSON text, however deep; `pairs` makes objects tuples of members and numbers `Number`."""
     stack: list[tuple[list[Any], str, str]] = []  # the open containers around the current one
@@ -50,7 +60,7 @@ def parse_deep(text: str, pairs: bool) -> Any:
             items = []
             closing, want = ("}", KEY_OR_END) if sign == "{" else ("]", VALUE_OR_END)
         elif sign == closing and want in (VALUE_OR_END, KEY_OR_END, MORE):
-            value = items if closing == "]" else tuple(items) if pairs else dict(items)
+            value = items if closing == "]" else tuple(items) if pairs else distinct_members(items)
             items, closing, key = stack.pop()
             items.append((key, value) if closing == "}" else value)
             want = MORE

@@ -7,6 +7,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ...classes import class_column
 from ...errors import ArboraError, ForestError, SettingError
 from ...forest.forest import UNSEEN, Forest
 from ...seeds import resolve_seed
@@ -69,14 +70,11 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     def _check_classes(self, forest: Forest, y: ArrayLike | None) -> NDArray[Any]:
         """The class of each tree: y, or the forest's own; two classes or more, none unknown."""
         name = type(self).__name__
-        given = forest.target if y is None else np.asarray(y)
+        given = forest.target if y is None else class_column(y)
         if given is None:
             raise ForestError(f"{name}: the trees have no classes; give y, or a forest with a target")
         if given.shape != (forest.n_trees,):
             raise ForestError(f"{name}: y has shape {given.shape}; wanted one class a tree, ({forest.n_trees},)")
-        if given.dtype == object and any(value is None for value in given.tolist()):
-            raise ForestError(f"{name}: the class of a tree is None; leave out trees whose class is not known")
-        given = _plain(given)
         if given.dtype.kind == "f" and not np.isfinite(given).all():
             raise ForestError(f"{name}: the class of a tree is not a number; leave out trees whose class is not known")
         if given.dtype.kind not in "biufU":
@@ -140,7 +138,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of trees whose class is found; y left out is the forest's own target."""
         forest = self._check_forest(X)
-        true = _plain(np.asarray(forest.target if y is None else y))
+        true = class_column(forest.target if y is None else y)
         if true.shape != (forest.n_trees,):
             raise ForestError(f"{type(self).__name__}: no class for each tree; give y, or a forest with a target")
         right = self.predict(forest) == true
@@ -193,8 +191,3 @@ def split_off(forest: Forest, train: NDArray[np.int64], test: NDArray[np.int64])
     used = np.unique(part.label[part.label >= 0])
     words = [forest.vocabulary[m] for m in used]
     return part.with_vocabulary(words), forest.take(test).with_vocabulary(words)
-
-
-def _plain(classes: NDArray[Any]) -> NDArray[Any]:
-    """Classes as numbers or text: of objects, their text."""
-    return np.asarray([str(value) for value in classes.tolist()]) if classes.dtype == object else classes
