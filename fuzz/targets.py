@@ -21,7 +21,7 @@ from arbora.errors import ArboraError
 from arbora.files.container import read_container, write_container
 from arbora.inference.traces import load_trace
 from arbora.io.choose import FORMATS
-from arbora.io.sources import MANIFEST
+from arbora.io.kinds import MANIFEST
 from arbora.io.tables import read_table
 from arbora.models.hidden_tree.fit_checkpoint import FitCheckpoint
 from arbora.models.hidden_tree.tree_model import Spec, param_shapes

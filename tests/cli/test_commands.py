@@ -171,7 +171,7 @@ def test_help_has_the_defaults_of_the_model() -> None:
 
 def test_format_and_skip_bad(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("(a (b x))")
-    assert "cannot be told" in fails("info", tmp_path / "a.txt")
+    assert "neither name nor content tell the format" in fails("info", tmp_path / "a.txt")
     assert json.loads(run("info", tmp_path / "a.txt", "--format", "brackets", "--json"))["n_trees"] == 1
     (tmp_path / "good.xml").write_text("<a/>")
     (tmp_path / "good.json").write_text("[]")
@@ -279,7 +279,10 @@ def test_convert_keeps_the_trees(corpus: Path, tmp_path: Path, suffix: str) -> N
     out = tmp_path / f"out{suffix}"
     run("convert", corpus, out)
     assert read(out) == read(corpus)
-    assert json.loads(run("convert", corpus, corpus, out, "--json"))["n_trees"] == 80
+    copy = tmp_path / "copy.jsonl"
+    copy.write_bytes(corpus.read_bytes())
+    assert json.loads(run("convert", corpus, copy, out, "--json"))["n_trees"] == 80
+    assert json.loads(run("convert", corpus, corpus, out, "--json"))["n_trees"] == 40
 
 
 # ---- cluster --------------------------------------------------------------------------------------------------------
@@ -586,6 +589,25 @@ def test_a_model_of_a_stranger_cannot_lift_limits(corpus: Path, model: Path, tmp
 
 
 # ---- folders and classes --------------------------------------------------------------------------------------------
+
+
+def test_what_is_not_read_is_told(tmp_path: Path) -> None:
+    for name in ("a.xml", "b.svg", "c.weird", "d"):
+        (tmp_path / name).write_text("<a/>")
+    (tmp_path / "note.txt").write_text("words")
+    (tmp_path / "tree.nwk").write_text("(a,b)c;")
+    for asked in ((), ("--format", "xml")):
+        done = CliRunner().invoke(app, ["info", str(tmp_path), "--json", *asked])
+        facts = json.loads(done.stdout)
+        assert facts["n_trees"] == 4
+        assert facts["not_read"] == {".txt": 1, ".nwk" if asked else "of format newick": 1}
+        told = "2 files were not read (1 .txt, 1 .nwk)" if asked else "1 file was not read (1 .txt)"
+        assert f"arbora: {tmp_path}: {told}" in done.stderr.splitlines()
+    done = CliRunner().invoke(app, ["info", str(tmp_path / "a.xml"), str(tmp_path / "a.xml"), "--json"])
+    assert json.loads(done.stdout)["n_trees"] == 1
+    assert "1 is named twice and read once" in done.stderr
+    found = json.loads(run("cluster", tmp_path, "--format", "xml", *FAST, "--json"))
+    assert found["not_read"] == {".txt": 1, ".nwk": 1}
 
 
 @pytest.mark.parametrize("table", ["c.json", "c.parquet", "c.csv"])

@@ -17,7 +17,7 @@ from arbora import Forest, ForestError, ForestStore, ModelFileError, ReadError
 from arbora.errors import SkippedFilesWarning
 from arbora.files.container import MAX_HEADER_BYTES, read_container, write_container
 from arbora.io.choose import FORMATS
-from arbora.io.sources import MANIFEST
+from arbora.io.kinds import MANIFEST
 
 pytestmark = pytest.mark.compiled
 

@@ -219,8 +219,9 @@ def test_read_chooses_by_suffix(tmp_path):
 def test_read_by_format_and_options(tmp_path):
     path = put(tmp_path / "a.dat", "<r a='1'/>")
     assert read(path, "xml", attributes=True).vocabulary == ("@a", "r")
-    with pytest.raises(ReadError, match=r"a\.dat: the format cannot be told from the name; choose one by format="):
-        read(path)
+    assert read(path).vocabulary == ("r",)
+    with pytest.raises(ReadError, match=r"b\.dat: neither name nor content tell the format; choose one by format="):
+        read(put(tmp_path / "b.dat", "(a,b)c;"))
     with pytest.raises(ReadError, match="format='yaml'; wanted one of xml"):
         read(path, "yaml")
     with pytest.raises(ReadError, match="colour='red': the reader of xml has no such option"):
@@ -232,7 +233,9 @@ def test_read_a_folder_of_one_format_or_say_that_it_is_mixed(corpus):
     put(corpus / "t.nwk", "a;")
     with pytest.raises(ReadError, match=r"several formats \(newick, xml\); choose one by format="):
         read(corpus)
-    assert roots(read(corpus, "newick")) == ["a"]
+    assert roots(read_newick(corpus)) == ["a"]
+    with pytest.raises(ReadError, match=r"note\.txt, line 1"):  # a format that is asked for applies to it, too
+        read(corpus, "newick")
 
 
 def test_stored_forests_are_joined(tmp_path):

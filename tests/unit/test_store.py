@@ -18,7 +18,8 @@ from arbora.forest.sharing import share
 from arbora.forest.store import StoreWriter, _cut
 from arbora.inference.distribute import reduce_pairwise
 from arbora.io.choose import FORMATS, format_of
-from arbora.io.sources import MANIFEST, find_files
+from arbora.io.finding import find_files
+from arbora.io.kinds import MANIFEST
 from tests import examples
 
 pytestmark = pytest.mark.compiled

@@ -95,6 +95,7 @@ def cluster(
             with reading.workers_of(scheduler, forest):
                 fitted = _fit(forest, kind, asked, jobs, seed, teller)
             fitted.model.provenance_["reading"] = inputs.remembered()
+            fitted.facts["not_read"] = inputs.not_read
             results.tell(forest, fitted, targets, opt.command_line(), as_json, teller)
             interrupted = fitted.interrupted
     if interrupted:

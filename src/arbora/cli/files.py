@@ -18,7 +18,7 @@ from ..evaluate.summary import tree_names
 from ..files import own_outputs as own
 from ..files.container import written_whole
 from ..forest.forest import UNSEEN, Forest
-from ..io.sources import is_store
+from ..io.kinds import is_store
 from .terminal import finite, usage
 
 TABLES = (".csv", ".json", ".parquet")

@@ -19,9 +19,11 @@ from ..forest.forest import Forest
 from ..forest.store import ForestStore, StoreWriter
 from ..inference.distribute import distributed
 from ..io.builder import Fault
-from ..io.choose import FORMATS, format_of, read, stream
+from ..io.choose import FORMATS, read, stream
+from ..io.finding import Found, report, search
+from ..io.kinds import STORE, format_of
 from ..io.options import MAKES, OPTIONS, Option, default_of, default_told, parse_option, wanted
-from ..io.sources import STORE, Position, Sink, decode, find_files, read_bytes
+from ..io.sources import Position, Sink, decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows
 from .terminal import INTERRUPTED, Teller, fail, usage
 
@@ -34,6 +36,7 @@ class Inputs(NamedTuple):
     files: list[str]
     format: str
     options: dict[str, str]
+    not_read: dict[str, int]  # files of folders that were left out, by suffix or reason
 
     def remembered(self) -> dict[str, Any]:
         """What a model keeps of this: all that says what becomes a tree, so neither limits nor choices of trees."""
@@ -44,22 +47,30 @@ class Inputs(NamedTuple):
 def find(
     paths: Sequence[Path], format: str | None, options: Sequence[str] | None, otherwise: str | None = None
 ) -> Inputs:
-    """The files that paths, globs and directories name; all of one format.
+    """The files that paths, globs and directories name; all of one format.  Says how many files were left out.
 
-    Where names tell no format, or several, it is `otherwise`.
+    Where neither names nor contents show a format, or several, it is `otherwise`.
     """
-    files = _files(paths, format)
+    found, others = _search(paths, format), dict[str, int]()
     if format is None:
-        found = Counter(map(format_of, files))
-        if otherwise is not None and (None in found or (len(found) > 1 and otherwise in found)):
+        kinds = [format_of(path) for path in found.files]
+        counts = Counter(kinds)
+        if otherwise is not None and None in counts:
             return find(paths, otherwise, options)
-        if len(found) > 1:
-            return find(paths, _most_frequent(paths, found), options)
-        (format,) = found
+        if len(counts) > 1:
+            format = otherwise if otherwise in counts else _most_frequent(paths, counts)
+            others = {f"of format {kind}": n for kind, n in counts.items() if kind != format}
+            kept = [path for path, kind in zip(found.files, kinds, strict=True) if kind == format]
+            found = found._replace(files=kept)
+        else:
+            (format,) = counts
         if format is None:
-            known = ", ".join(FORMATS)
-            raise ReadError(f"{files[0]}: the format cannot be told from the name; choose one by --format ({known})")
-    return Inputs(files, format, _options(format, options))
+            raise ReadError(
+                f"{found.files[0]}: neither name nor content tell the format; choose one by --format "
+                f"({', '.join(FORMATS)})"
+            )
+    report(found, str(paths[0]) if len(paths) == 1 else "the files")
+    return Inputs(found.files, format, _options(format, options), {**found.not_read, **others})
 
 
 def find_like_training(
@@ -222,13 +233,13 @@ def formats_facts() -> dict[str, Any]:
 # ---- files and options ----------------------------------------------------------------------------------------------
 
 
-def _files(paths: Sequence[Path], format: str | None) -> list[str]:
+def _search(paths: Sequence[Path], format: str | None) -> Found:
     chosen = FORMATS.values() if format is None else [FORMATS[format]]
-    files = find_files(list(paths), [suffix for _, suffixes in chosen for suffix in suffixes])
-    for path in files:
+    found = search(list(paths), [suffix for _, suffixes in chosen for suffix in suffixes], every=True)
+    for path in found.files:
         if path.lower().endswith(".arbora"):
             raise ReadError(f"{path}: this is a model, wanted trees; arbora predict MODEL PATH assigns trees by it")
-    return files
+    return found
 
 
 def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:

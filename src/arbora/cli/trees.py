@@ -33,8 +33,9 @@ def info(
     from . import reading, show
 
     with Teller(quiet).listening():
-        forest = reading.open_trees(reading.find(paths, format, read), skip_bad, classes, quiet)
-        facts = show.forest_facts(forest, top)
+        inputs = reading.find(paths, format, read)
+        forest = reading.open_trees(inputs, skip_bad, classes, quiet)
+        facts = show.forest_facts(forest, top) | {"not_read": inputs.not_read}
     if as_json:
         print_json(facts)
     else:
@@ -117,4 +118,5 @@ def convert(
         if not as_json:
             teller.say(f"{output}: {counted(forest.n_trees, 'tree')}, {counted(forest.n_nodes, 'node')}")
     if as_json:
-        print_json({"output": str(output), "n_trees": forest.n_trees, "n_nodes": forest.n_nodes})
+        counts = {"n_trees": forest.n_trees, "n_nodes": forest.n_nodes}
+        print_json({"output": str(output), **counts, "not_read": inputs.not_read})

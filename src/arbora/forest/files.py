@@ -12,10 +12,11 @@ import numpy as np
 from ..classes import class_column, text_classes
 from ..errors import ForestError, MissingDependencyError, ModelFileError
 from ..files.container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
+from ..io import kinds
 from .forest import Forest
 
 FOREST_VERSION = 1
-SUFFIXES = (".forest", ".parquet")
+SUFFIXES = (*kinds.SUFFIXES["forest"], *kinds.SUFFIXES["parquet"])
 
 
 def save_forest(forest: Forest, path: str | os.PathLike[str]) -> None:

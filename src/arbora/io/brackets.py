@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 
 from ..forest.forest import MISSING, Forest
+from . import kinds
 from .builder import Columns, Fault, label_code
-from .sources import MAX_BYTES, Policy, Source, decode, position, read_bytes, read_files, shown
+from .finding import Source
+from .sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
 
-SUFFIXES = (".mrg", ".ptb", ".brackets", ".penn")
+SUFFIXES = kinds.SUFFIXES["brackets"]
 
 # An opening bracket with its label (perhaps none), a closing one, or a word.
 _TOKEN = re.compile(r"\(\s*([^\s()]*)|(\))|([^\s()]+)")

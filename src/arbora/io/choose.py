@@ -1,4 +1,4 @@
-"""Choosing the reader by the name of the file."""
+"""Choosing the reader by the name of the file, or by how it begins."""
 
 import inspect
 import os
@@ -9,7 +9,9 @@ from ..errors import ReadError
 from ..forest import files as store
 from ..forest.forest import Forest
 from . import brackets, conllu, elastic, html, json, newick, syntax, xml
-from .sources import STORE, Position, Sink, Source, find_files, is_store, plain_name, streaming
+from .finding import Source, find_files
+from .kinds import STORE, SUFFIXES, format_of
+from .sources import Position, Sink, streaming
 
 
 def _load(source: Source, **options: Any) -> Forest:
@@ -32,20 +34,21 @@ class Format(NamedTuple):
     suffixes: tuple[str, ...]
 
 
-FORMATS: dict[str, Format] = {
-    "xml": Format(xml.read_xml, xml.SUFFIXES),
-    "html": Format(html.read_html, html.SUFFIXES),
-    "json": Format(json.read_json, json.SUFFIXES),
-    "jsonl": Format(json.read_jsonl, json.LINES_SUFFIXES),
-    "elastic": Format(elastic.read_elastic, elastic.SUFFIXES),  # before newick, for .elastic.tree also ends in .tree
-    "newick": Format(newick.read_newick, newick.SUFFIXES),
-    "brackets": Format(brackets.read_brackets, brackets.SUFFIXES),
-    "conllu": Format(conllu.read_conllu, conllu.SUFFIXES),
-    "python": Format(syntax.read_python, syntax.SUFFIXES),
-    "forest": Format(_load, (".forest",)),
-    "parquet": Format(_load, (".parquet",)),
-    "store": Format(_load_stores, (STORE,)),
+_READERS: dict[str, Callable[..., Forest]] = {
+    "xml": xml.read_xml,
+    "html": html.read_html,
+    "json": json.read_json,
+    "jsonl": json.read_jsonl,
+    "elastic": elastic.read_elastic,
+    "newick": newick.read_newick,
+    "brackets": brackets.read_brackets,
+    "conllu": conllu.read_conllu,
+    "python": syntax.read_python,
+    "forest": _load,
+    "parquet": _load,
+    "store": _load_stores,
 }
+FORMATS: dict[str, Format] = {format: Format(_READERS[format], suffixes) for format, suffixes in SUFFIXES.items()}
 
 
 def signature_of(reader: Callable[..., Forest]) -> Callable[..., Forest]:
@@ -57,6 +60,8 @@ def read(source: Source, format: str | None = None, **options: Any) -> Forest:
     """Read trees with the reader that the file names call for, or that of `format`; options go to that reader.
 
     `source` is what every reader takes: a path, a list of paths, a glob, or a directory whose files share one format.
+    Where the ending of a name is unknown, XML, HTML and JSON are recognised by how the file begins.  With `format`,
+    files of a directory are read whatever their endings, unless they begin like those of another format.
     """
     files: Source = source
     if format is None:
@@ -69,6 +74,8 @@ def read(source: Source, format: str | None = None, **options: Any) -> Forest:
         format = formats.pop()
     elif format not in FORMATS:
         raise ReadError(f"format={format!r}; wanted one of {', '.join(FORMATS)}")
+    else:
+        files = find_files(source, FORMATS[format].suffixes, every=True)
     reader = FORMATS[format].reader
     known = inspect.signature(signature_of(reader)).parameters
     for option in options:
@@ -96,17 +103,9 @@ def stream(files: Sequence[str], format: str, sink: Sink, **options: Any) -> Non
                 sink.n_trees += part.n_trees
 
 
-def format_of(path: str) -> str | None:
-    """The format that the name of a file tells, if it does, or the manifest of a store."""
-    if is_store(path):
-        return "store"
-    name = plain_name(path)
-    return next((format for format, (_, suffixes) in FORMATS.items() if name.endswith(suffixes)), None)
-
-
 def _known_format(path: str) -> str:
     format = format_of(path)
     if format is None:
         known = ", ".join(FORMATS)
-        raise ReadError(f"{os.fspath(path)}: the format cannot be told from the name; choose one by format= ({known})")
+        raise ReadError(f"{os.fspath(path)}: neither name nor content tell the format; choose one by format= ({known})")
     return format

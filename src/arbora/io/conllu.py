@@ -5,10 +5,12 @@ from collections.abc import Sequence
 
 from ..errors import ReadError
 from ..forest.forest import Forest
+from . import kinds
 from .builder import Columns, Fault
-from .sources import MAX_BYTES, Policy, Source, decode, read_bytes, read_files, shown
+from .finding import Source
+from .sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
 
-SUFFIXES = (".conllu", ".conll")
+SUFFIXES = kinds.SUFFIXES["conllu"]
 COLUMNS = {"form": 1, "lemma": 2, "upos": 3, "deprel": 7}
 
 _RANGE = re.compile(r"([1-9][0-9]{0,14})-([1-9][0-9]{0,14})")  # of a token of several words

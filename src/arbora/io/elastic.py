@@ -4,10 +4,12 @@ import re
 from collections.abc import Sequence
 
 from ..forest.forest import Forest
+from . import kinds
 from .builder import Columns, Fault, Target
-from .sources import MAX_BYTES, Policy, Source, read_lines, shown
+from .finding import Source
+from .sources import MAX_BYTES, Policy, read_lines, shown
 
-SUFFIXES = (".elastic", ".elastic.tree")
+SUFFIXES = kinds.SUFFIXES["elastic"]
 
 # One token a node, and one for each closing bracket: a leaf, an opened node, a bracket, or anything else.
 _TOKEN = re.compile(r"\s*(?:([^\s():$]+)\((\$\))?|(\))|(\S))")

@@ -9,12 +9,14 @@ from typing import Any
 from lxml import etree
 
 from ..forest.forest import Forest
+from . import kinds
 from .builder import Columns, Fault
 from .charset import decoded_page, page_codec
-from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
+from .finding import Source
+from .sources import MAX_BYTES, Policy, read_bytes, read_files
 from .xml import MAX_DEPTH, Markup, check_markup
 
-SUFFIXES = (".html", ".htm", ".xhtml")
+SUFFIXES = kinds.SUFFIXES["html"]
 # Control characters that no text has; more than this share of them makes a file binary. Real pages have a stray few.
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
 _MOST_CONTROL = 0.02

@@ -12,12 +12,14 @@ from typing import Any
 from ..errors import ReadError
 from ..files.container import written_whole
 from ..forest.forest import MISSING, UNSEEN, Forest
+from . import kinds
 from .builder import Columns, Fault, Target
+from .finding import Source
 from .json_deep import Number, distinct_members, parse_deep
-from .sources import MAX_BYTES, Policy, Source, decode, nothing_found, read_bytes, read_files, read_lines, shown
+from .sources import MAX_BYTES, Policy, decode, nothing_found, read_bytes, read_files, read_lines, shown
 
-SUFFIXES = (".json",)
-LINES_SUFFIXES = (".jsonl", ".ndjson")
+SUFFIXES = kinds.SUFFIXES["json"]
+LINES_SUFFIXES = kinds.SUFFIXES["jsonl"]
 SCALARS = ("kind", "value", "drop")
 
 

@@ -8,10 +8,12 @@ from typing import NamedTuple
 
 from ..errors import ReadError
 from ..forest.forest import MISSING, Forest
+from . import kinds
 from .builder import Columns, Fault, label_code
-from .sources import MAX_BYTES, Policy, Source, decode, position, read_bytes, read_files, shown
+from .finding import Source
+from .sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
 
-SUFFIXES = (".nwk", ".newick", ".tre", ".tree", ".nhx")
+SUFFIXES = kinds.SUFFIXES["newick"]
 
 # What is said of a node, name and length, and the sign that ends it (or opens the next one).
 _NAME = r"[^\s()\[\],:;']+"

@@ -1,32 +1,27 @@
 """What all readers share: finding files, opening them, leaving bad ones out, and showing progress."""
 
 import contextlib
-import glob
 import gzip
 import io
 import logging
 import os
-import stat
 import warnings
 import zlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import IO, Any, NamedTuple, cast
 
 from ..errors import ReadError, SkippedFilesWarning
-from ..files.own_outputs import MANIFEST, is_result
 from ..forest.forest import Forest
 from ..progress import Progress
 from .builder import Columns, Fault
+from .finding import Source, find_files
 
 logger = logging.getLogger(__name__)
-
-Source = str | os.PathLike[str] | Iterable[str | os.PathLike[str]]
 
 MAX_BYTES = 100_000_000  # of a file, or of a line where lines are read one by one, unless a reader is told otherwise
 CHUNK = 1 << 20  # bytes read at a time
 UNPACKED_BYTES, UNPACKED_RATIO = 2**30, 100  # of gzip data: the larger of the two is what they may unpack to
-STORE = ".store"  # a folder of this ending, or with this file in it, is one thing, like a file
 
 
 class Policy(NamedTuple):
@@ -101,85 +96,6 @@ def streaming(sink: Sink) -> Iterator[None]:
         yield
     finally:
         _sink.reset(before)
-
-
-# ---- finding --------------------------------------------------------------------------------------------------------
-
-
-def find_files(source: Source, suffixes: Sequence[str]) -> list[str]:
-    """The files a source names: a path, a glob (``**`` for any folders), a directory, or a list of these.
-
-    What a glob or a directory holds comes sorted; a list keeps its order.  A directory gives the files below it whose
-    names end in one of the suffixes, with or without ``.gz``, except pages and tables that Arbora wrote.
-    """
-    if isinstance(source, (str, os.PathLike)):
-        return _expand(os.fspath(source), suffixes)
-    if isinstance(source, bytes) or not isinstance(source, Iterable):
-        raise ReadError(
-            f"cannot read from {type(source).__name__}; give a path, a list of paths, a glob or a directory"
-        )
-    files = [path for item in source for path in _expand(os.fspath(item), suffixes)]
-    if not files:
-        raise ReadError("the list of files is empty; give at least one path")
-    return files
-
-
-def _expand(path: str, suffixes: Sequence[str]) -> list[str]:
-    try:
-        mode = os.stat(path).st_mode
-    except (OSError, ValueError):
-        return _expand_glob(path)
-    if stat.S_ISDIR(mode) and not is_store(path):
-        found = _without_results(path, sorted(_files_below(path, tuple(suffixes))))
-        if not found:
-            ending = "has a known suffix" if len(suffixes) > 5 else f"ends in {' or '.join(suffixes)}"
-            raise ReadError(f"{path}: no file in this directory {ending}; name the files instead")
-        return found
-    return [path.rstrip(os.sep) or path]
-
-
-def _expand_glob(path: str) -> list[str]:
-    if not glob.has_magic(path):
-        raise ReadError(f"{path}: there is no such file; check the path")
-    matches = glob.glob(path, recursive=True)
-    found = sorted(match for match in matches if os.path.isfile(match) or is_store(match))
-    if not found:
-        raise ReadError(f"{path}: no file matches this pattern; check the folder and the ending")
-    return found
-
-
-def _files_below(folder: str, suffixes: tuple[str, ...]) -> Iterator[str]:
-    for where, folders, names in os.walk(folder):
-        stores = [name for name in folders if is_store(os.path.join(where, name))]
-        folders[:] = [name for name in folders if name not in stores]  # what is in a store is the store's own
-        yield from (os.path.join(where, name) for name in stores if STORE in suffixes)
-        for name in names:
-            path = os.path.join(where, name)
-            if plain_name(name).endswith(suffixes) and os.path.isfile(path):
-                yield path  # no pipes or sockets, which nobody may ever write to
-
-
-def is_store(path: Any) -> bool:
-    """Whether a path is that of a store, finished or not."""
-    if not isinstance(path, (str, os.PathLike)) or not os.path.isdir(path):
-        return False
-    folder = os.fspath(path)
-    return folder.rstrip(os.sep).endswith(STORE) or os.path.isfile(os.path.join(folder, MANIFEST))
-
-
-def _without_results(folder: str, found: list[str]) -> list[str]:
-    """The files that Arbora did not write itself as a page or table; says how many it did."""
-    results = [path for path in found if is_result(path)]
-    if results:
-        what = "a result" if len(results) == 1 else f"{len(results)} results"
-        logger.warning("%s: left out %s that Arbora wrote, such as %s", folder, what, results[0])
-    ours = set(results)
-    return [path for path in found if path not in ours]
-
-
-def plain_name(path: str) -> str:
-    """The lower-case name of a file without ``.gz``, to look at its suffix."""
-    return os.path.basename(path).lower().removesuffix(".gz")
 
 
 # ---- opening --------------------------------------------------------------------------------------------------------

@@ -5,10 +5,12 @@ import warnings
 from collections.abc import Sequence
 
 from ..forest.forest import Forest
+from . import kinds
 from .builder import Columns, Fault
-from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
+from .finding import Source
+from .sources import MAX_BYTES, Policy, read_bytes, read_files
 
-SUFFIXES = (".py",)
+SUFFIXES = kinds.SUFFIXES["python"]
 _NAME_FIELDS = ("id", "name", "attr", "arg", "module")
 
 

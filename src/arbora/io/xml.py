@@ -18,12 +18,14 @@ from lxml import etree
 
 from ..errors import ReadError
 from ..forest.forest import MISSING, Forest
+from . import kinds
 from .builder import Columns, Fault
+from .finding import Source
 from .kernels import xml_scan
-from .sources import MAX_BYTES, Policy, Source, read_bytes, read_files
+from .sources import MAX_BYTES, Policy, read_bytes, read_files
 from .xml_deep import read_deep
 
-SUFFIXES = (".xml",)
+SUFFIXES = kinds.SUFFIXES["xml"]
 MAX_DEPTH = 256  # what libxml2 allows by itself
 BATCH_BYTES = 4_000_000  # of documents turned into columns at once
 DEEPEST_LXML = 2048  # libxml2 goes no deeper, whatever it is told

@@ -13,7 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ForestError
 from ..forest.forest import UNSEEN, Forest, as_forest
 from ..forest.store import ForestStore
-from ..io.sources import is_store
+from ..io.kinds import is_store
 from .file_checks import check_texts
 from .model_file import SavedEstimator, versions
 
