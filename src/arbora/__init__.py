@@ -5,11 +5,11 @@ Names are imported at their first use, so that ``import arbora`` and the command
 
 from importlib import import_module
 
+from .models.registry import MODELS
+
 TYPE_CHECKING = False  # typing's own would take longer to import than all the rest
 if TYPE_CHECKING:
     from typing import Any
-
-from .models.registry import MODELS
 
 __version__ = "0.1.0"
 

@@ -2,12 +2,14 @@
 
 import os
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
 from ..errors import ModelFileError
 from .registry import MODELS, OTHERS
 
+TYPE_CHECKING = False  # typing's own would take longer to import than all the rest
 if TYPE_CHECKING:
+    from typing import Any
+
     from numpy.typing import NDArray
 
     from .bhmc.estimators import BHMC as BHMC
@@ -23,12 +25,14 @@ if TYPE_CHECKING:
     from .hidden_tree.mixture import HiddenTreeMixture as HiddenTreeMixture
     from .hidden_tree.single import HiddenTree as HiddenTree
     from .model_file import SavedEstimator
+    from .patterns.mixture import PatternMixture as PatternMixture
+    from .patterns.transformer import TreePatterns as TreePatterns
     from .unions.embedding import UnionEmbedding as UnionEmbedding
     from .unions.mixture import TreeUnionMixture as TreeUnionMixture
     from .unions.tree_union import TreeUnion as TreeUnion
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     home = MODELS.get(name) or OTHERS.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
@@ -57,7 +61,7 @@ def load(path: str | os.PathLike[str]) -> "SavedEstimator":
         raise ModelFileError(f"{path}: {what} ({why}); save it again") from None
 
 
-def restore(header: dict[str, Any], arrays: "dict[str, NDArray[Any]]") -> "SavedEstimator":
+def restore(header: "dict[str, Any]", arrays: "dict[str, NDArray[Any]]") -> "SavedEstimator":
     """The fitted model that `_pack` took apart."""
     from .file_checks import check_settings
 

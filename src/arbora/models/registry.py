@@ -12,10 +12,12 @@ MODELS = {
     "HiddenTreeMixture": "hidden_tree.mixture",
     "InfiniteHiddenTreeMixture": "hidden_tree.infinite",
     "NHCM": "gaussian.nhcm",
+    "PatternMixture": "patterns.mixture",
     "RBHMC": "bhmc.estimators",
     "SlotLabelCounts": "classifiers.slot_label_counts",
     "TreeClassifier": "classifiers.tree_classifier",
     "TreeEditClustering": "edit.clustering",
+    "TreePatterns": "patterns.transformer",
     "TreeUnionMixture": "unions.mixture",
     "UnionEmbedding": "unions.embedding",
 }

@@ -1,0 +1,1 @@
+"""Loops of the pattern models; no classes, no checks."""

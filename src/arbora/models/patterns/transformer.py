@@ -1,0 +1,295 @@
+"""TreePatterns: trees as sparse rows of the local patterns they contain."""
+
+import hashlib
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy import sparse
+from sklearn.base import TransformerMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ...errors import SettingError
+from ...forest.forest import Forest
+from ...forest.store import ForestStore
+from ..file_checks import check_array, check_whole
+from ..forest_estimator import ForestEstimator
+from ..settings import check_count
+from . import families as fm
+from .table import Known, PatternTable, Writer, choose, count_known, from_arrays, known_of, learn
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+MAX_HASHED = 2**31 - 1
+
+
+class TreePatterns(TransformerMixin, ForestEstimator):
+    """Turn each tree into a sparse row of the local patterns it contains.
+
+    Parameters
+    ----------
+    families : kinds of patterns, one column per distinct pattern of each: ``"labels"``; ``"pairs"`` (label of the
+        parent, label); ``"slots"`` (slot, label); ``"paths"`` (labels from the root, the last eight of them);
+        ``"rules"`` (label, ordered labels of the children), ``"rules2"`` (label, rules of the children), ``"rules3"``
+        (one level more); ``"sets"`` (label, set of the children's labels); ``"bigrams"`` (label, two neighbouring
+        children, with marks before the first and after the last).
+    values : ``"presence"`` gives 1 where a tree has the pattern, ``"counts"`` how often, ``"log"`` log(1 + count).
+    weighting : ``"tfidf"`` multiplies each column by log((1 + n_trees) / (1 + trees with the pattern)) + 1.
+    norm : ``"l2"`` brings every row to length one.
+    min_trees : patterns of fewer training trees have no column.
+    max_patterns : at most so many columns, those of most trees.
+    n_hashed : in place of exact columns, throw patterns into so many by a hash of their text; patterns may then share
+        a column, columns have no text, and nothing is learnt from the trees but weights.
+
+    Attributes
+    ----------
+    vocabulary_ : labels of the training trees; missing and unseen labels are a label of their own each.
+    family_ : family of each column.
+    document_frequency_ : training trees with the pattern of each column.
+    example_ : one occurrence of each pattern, [column, 2]: training tree, and node of that tree.
+    n_trees_seen_ : training trees.
+
+    A `ForestStore` is read file by file, twice, and a Dask cluster does the work if there is one; memory holds the
+    distinct patterns of all trees and the sparse result.
+
+    Examples
+    --------
+    >>> from arbora import TreePatterns
+    >>> patterns = TreePatterns(["rules"])
+    >>> rows = patterns.fit_transform([("a", ["b", "c"]), ("a", ["b", "c"]), "b"])
+    >>> patterns.pattern_texts(), rows.toarray().tolist()
+    (['b', 'c', 'a(b, c)'], [[1.0, 1.0, 1.0], [1.0, 1.0, 1.0], [1.0, 0.0, 0.0]])
+    """
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        "vocabulary_",
+        "keys_",
+        "document_frequency_",
+        "example_",
+        "n_trees_seen_",
+        "provenance_",
+    )
+    _streams: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        families: Sequence[str] = fm.DEFAULT,
+        *,
+        values: Literal["presence", "counts", "log"] = "presence",
+        weighting: Literal["tfidf"] | None = None,
+        norm: Literal["l2"] | None = None,
+        min_trees: int = 2,
+        max_patterns: int | None = None,
+        n_hashed: int | None = None,
+    ):
+        self.families = families
+        self.values = values
+        self.weighting = weighting
+        self.norm = norm
+        self.min_trees = min_trees
+        self.max_patterns = max_patterns
+        self.n_hashed = n_hashed
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Learn the patterns; y is ignored."""
+        self._learn(self._check_forest(X))
+        return self
+
+    def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
+        """Learn the patterns, and give the rows of the training trees; y is ignored."""
+        forest = self._check_forest(X)
+        known = self._learn(forest)
+        return self.transform(forest) if known is None else self._weighed(known.counts)
+
+    def _learn(self, forest: Forest) -> Known | None:
+        """Learn from trees; what they have, where that is known already."""
+        self._check_settings()
+        names = list(self.families)
+        self.vocabulary_ = forest.vocabulary
+        self.n_trees_seen_ = forest.n_trees
+        self._record_provenance(forest)
+        if self.n_hashed is not None:
+            self.keys_ = None
+            self.example_ = np.zeros((0, 2), np.int64)
+            with_it = np.zeros(self.n_hashed, np.int64)
+            if self.weighting is not None:
+                for counts in self._hashed(forest):
+                    with_it += np.bincount(counts.indices, minlength=self.n_hashed)
+            self.document_frequency_ = with_it
+            return None
+        held: list[dict[str, fm.FamilyPart]] = []
+        if isinstance(forest, ForestStore):
+            parts: Any = over_parts(forest, _patterns_of_part, names)
+        else:
+            held.append(fm.find_patterns(forest, names))
+            parts = [(forest.n_trees, held[0])]
+        table, with_it, example = choose(learn(parts, names), names, self.min_trees, self.max_patterns)
+        self.keys_ = table.to_arrays()
+        self.document_frequency_, self.example_ = with_it, example
+        self._table = table
+        if not held:
+            return None
+        return known_of(held[0], table, fm.look_up(table.keys, {name: part.keys for name, part in held[0].items()}))
+
+    def _check_settings(self) -> None:
+        check_families(self.families)
+        for name, wanted in (
+            ("values", ("presence", "counts", "log")),
+            ("weighting", (None, "tfidf")),
+            ("norm", (None, "l2")),
+        ):
+            if getattr(self, name) not in wanted:
+                raise SettingError(f"{name}={getattr(self, name)!r}; wanted one of {', '.join(map(repr, wanted))}")
+        check_count("min_trees", self.min_trees)
+        for name in ("max_patterns", "n_hashed"):
+            if getattr(self, name) is not None:
+                check_count(name, getattr(self, name))
+        if self.n_hashed is not None and self.n_hashed > MAX_HASHED:
+            raise SettingError(f"n_hashed={self.n_hashed}; wanted at most {MAX_HASHED}")
+
+    # ---- trees --------------------------------------------------------------------------------------------------
+
+    def transform(self, X: Any) -> Any:
+        """Patterns of each tree, a sparse row per tree; those that are no column are left out."""
+        forest = self._in_my_terms(X)
+        if self.n_hashed is not None:
+            blocks = list(self._hashed(forest))
+        else:
+            blocks = [known.counts for known in self.known(forest)]
+        return self._weighed(blocks[0] if len(blocks) == 1 else sparse.csr_array(sparse.vstack(blocks, format="csr")))
+
+    def unseen_share(self, X: Any) -> Floats:
+        """Share of the distinct patterns of each tree that have no column."""
+        forest = self._in_my_terms(X)
+        if self.n_hashed is not None:
+            raise SettingError("unseen_share: hashed columns hold every pattern; set n_hashed=None")
+        return np.concatenate([share_of_unseen(known) for known in self.known(forest)])
+
+    def known(self, forest: Forest) -> Iterator[Known]:
+        """Counts of known patterns, part by part; labels must be numbered as in training."""
+        return over_parts(forest, _known_of_part, self.table)
+
+    def _in_my_terms(self, X: Any) -> Forest:
+        check_is_fitted(self, "vocabulary_")
+        forest = self._check_forest(X, at_least=0)
+        # Hashes are of label texts, which no vocabulary may cut.
+        return forest if self.n_hashed is not None else forest.with_vocabulary(self.vocabulary_)
+
+    def _hashed(self, forest: Forest) -> Iterator[Any]:
+        return over_parts(forest, _hashed_part, list(self.families), _label_hashes(forest.vocabulary), self.n_hashed)
+
+    def _weighed(self, counts: Any) -> Any:
+        """Counts as the values asked for."""
+        rows = sparse.csr_array(counts, copy=True)
+        if self.values == "presence":
+            rows.data[:] = 1.0
+        elif self.values == "log":
+            rows.data = np.log1p(rows.data)
+        if self.weighting == "tfidf":
+            idf = np.log((1.0 + self.n_trees_seen_) / (1.0 + self.document_frequency_)) + 1.0
+            rows.data *= idf[rows.indices]
+        return unit_rows(rows) if self.norm == "l2" else rows
+
+    # ---- columns ------------------------------------------------------------------------------------------------
+
+    @property
+    def table(self) -> PatternTable:
+        """The patterns that are columns, with the keys they are made of."""
+        check_is_fitted(self, "vocabulary_")
+        if self.keys_ is None:
+            raise SettingError("hashed columns have no patterns; set n_hashed=None")
+        return self._table
+
+    @property
+    def n_features_out_(self) -> int:
+        check_is_fitted(self, "vocabulary_")
+        return len(self.document_frequency_)
+
+    @property
+    def family_(self) -> NDArray[Any]:
+        """Family of each column."""
+        return np.array(self.table.families, object)[self.table.family_of_columns()]
+
+    def pattern_texts(self, columns: Any = None) -> list[str]:
+        """Patterns of columns as text, of all of them without `columns`; the same text may mean two families."""
+        every = np.arange(self.n_features_out_)
+        return Writer(self.table, self.vocabulary_).texts(every if columns is None else every[np.asarray(columns)])
+
+    def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
+        """Names of the columns of `transform`: family and text, or the number of a hashed column."""
+        if self.n_hashed is not None:
+            check_is_fitted(self, "vocabulary_")
+            return np.array([f"hashed{j}" for j in range(self.n_hashed)], object)
+        texts = zip(self.family_, self.pattern_texts(), strict=True)
+        return np.array([f"{family}:{text}" for family, text in texts], object)
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        self._check_settings()
+        self.families = tuple(self.families)
+        check_whole("n_trees_seen_", self.n_trees_seen_, 1, 2**40)
+        n_columns = self.n_hashed
+        if n_columns is None:
+            self._table = from_arrays(self.keys_, self.families, len(self.vocabulary_))
+            n_columns = self._table.n_columns
+            check_array("example_", self.example_, np.int64, (n_columns, 2), 0)
+        elif self.keys_ is not None:
+            raise ValueError("hashed columns have no patterns")
+        check_array("document_frequency_", self.document_frequency_, np.int64, (n_columns,), 0, self.n_trees_seen_)
+        return self
+
+
+def check_families(given: Any) -> None:
+    """Raise unless these are different families."""
+    names = list(given) if isinstance(given, (list, tuple)) else []
+    if not names or len(set(map(str, names))) != len(names) or any(name not in fm.FAMILIES for name in names):
+        raise SettingError(f"families={given!r}; wanted a list of different ones of {', '.join(fm.FAMILIES)}")
+
+
+# ---- part by part, so that workers can do it ------------------------------------------------------------------------
+
+
+def over_parts(forest: Forest, function: Callable[..., Any], *more: Any) -> Iterator[Any]:
+    """``function(part, None, *more)`` of every file of a store, or of the forest itself."""
+    if isinstance(forest, ForestStore) and forest.entries:
+        return forest.over_parts(function, None, *more)
+    return (function(part, None, *more) for part in forest.parts())
+
+
+def _patterns_of_part(forest: Forest, _: None, names: list[str]) -> tuple[int, dict[str, fm.FamilyPart]]:
+    parts = fm.find_patterns(forest, names)
+    return forest.n_trees, {name: part._replace(counts=None) for name, part in parts.items()}
+
+
+def _known_of_part(forest: Forest, _: None, table: PatternTable) -> Known:
+    return count_known(forest, table)
+
+
+def _hashed_part(forest: Forest, _: None, names: list[str], label_hash: Ints, n_columns: int) -> Any:
+    return fm.hashed_patterns(forest, names, label_hash, n_columns)
+
+
+def share_of_unseen(known: Known) -> Floats:
+    """Share of the distinct patterns of each tree that have no column; zero where there is no pattern at all."""
+    n_known = np.diff(known.counts.indptr)
+    return np.asarray(1.0 - n_known / np.maximum(known.n_distinct, 1)) * (known.n_distinct > 0)
+
+
+def unit_rows(rows: Any) -> Any:
+    """Sparse rows brought to length one; empty ones stay."""
+    length = np.sqrt(
+        np.bincount(np.repeat(np.arange(rows.shape[0]), np.diff(rows.indptr)), rows.data**2, rows.shape[0])
+    )
+    rows.data /= np.repeat(np.where(length > 0, length, 1.0), np.diff(rows.indptr))
+    return rows
+
+
+def _label_hashes(vocabulary: Sequence[str]) -> Ints:
+    """A number per label code from its text alone: missing, unseen, and the vocabulary."""
+    texts = [b"0", b"1", *(b"2" + word.encode("utf-8", "surrogatepass") for word in vocabulary)]
+    digests = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)
+    return np.frombuffer(digests, "<i8").astype(np.int64)
