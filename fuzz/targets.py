@@ -114,6 +114,7 @@ ON_TREES: dict[str, Callable[[], Any]] = {
     "HiddenTree": lambda: ab.HiddenTree(2, max_iter=2, random_state=0),
     "InfiniteHiddenTreeMixture": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=2, n_start=1, random_state=0),
     "SlotLabelCounts": ab.SlotLabelCounts,
+    "PatternMixture": lambda: ab.PatternMixture(n_iter=4, n_chains=1, random_state=0),
     "TreePatterns": lambda: ab.TreePatterns(["rules2", "bigrams", "slots"]),
     "TreeUnionMixture": lambda: ab.TreeUnionMixture(labels=True),
     "UnionEmbedding": lambda: ab.UnionEmbedding(2, labels=True, random_state=0),

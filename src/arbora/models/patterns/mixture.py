@@ -1,0 +1,501 @@
+"""PatternMixture: trees as sets of patterns, in a number of groups that is learnt or given."""
+
+import logging
+import os
+from collections.abc import Iterator, Sequence
+from typing import Any, ClassVar, Literal, NamedTuple, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import logsumexp
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+from threadpoolctl import threadpool_limits
+
+from ...errors import ArboraError, SettingError
+from ...evaluate.hierarchy import Hierarchy
+from ...forest.forest import Forest
+from ...inference import diagnostics
+from ...inference.chains import Trace, run_chains
+from ...inference.diagnostics import NEW_GROUP
+from ...seeds import resolve_seed
+from ..file_checks import check_array, check_whole
+from ..forest_estimator import ForestEstimator, fingerprint
+from ..model_file import plain
+from ..settings import check_count, check_number
+from . import families as fm
+from . import fitted as ft
+from . import marginals as mg
+from . import search as se
+from .fitted import Merges, Model, Sums
+from .marginals import Corpus, PartitionPrior
+from .sampler import PartitionSampler
+from .table import Known
+from .transformer import TreePatterns, check_families, share_of_unseen
+
+log = logging.getLogger(__name__)
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+LEAST_POWER = 0.5  # of power="auto" with the number unknown
+#: Settings that a run has beside those of the model; a checkpoint does not depend on them.
+SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
+
+
+class Novelty(NamedTuple):
+    """How new a tree is."""
+
+    p_value: Floats  # [tree]: share of the trees of its group that fit the group no better
+    unseen_share: Floats  # [tree]: share of its patterns that the model has no column for
+
+
+class PatternMixture(ClusterMixin, ForestEstimator):
+    """Cluster trees by the local patterns they contain; the number of groups is learnt or given.
+
+    A tree is the set of its patterns (`TreePatterns`).  A group is a Dirichlet-multinomial over patterns, shrunk to the
+    background of all trees; families of patterns are averaged, not added.  All parameters of groups are integrated out.
+
+    Parameters
+    ----------
+    n_components : number of groups; None learns it.
+    families, min_trees : of the patterns, as in `TreePatterns`.
+    power : by which log marginals are multiplied, because patterns of a tree depend on each other: a number,
+        ``"calibrated"`` to learn it, or ``"auto"``: calibrated but at least 0.5 with the number unknown, else 1.
+    prior : of the partition: ``"dp"`` Dirichlet process, ``"pitman-yor"`` with discount 0.5, ``"finite"`` a mixture of
+        finite mixtures.
+    concentration : of the process; None learns it for ``"dp"`` with a Gamma(1, 1) prior, and takes 1 else.
+    n_sweeps : of the search that finds `labels_`.
+    n_chains, n_iter, burn_in, thin : chains that sample the posterior of the partition after the search, their sweeps,
+        those not kept (None: half of them), and the step between those kept.
+    fit_on : with more trees than this, fit on so many drawn at random, and put the others into the groups found.
+    checkpoint : a folder in which chains are saved as they run; needs a whole number as `random_state`.
+    n_jobs : threads to run chains in; the result does not depend on it.
+
+    Attributes
+    ----------
+    labels_ : group of each tree, 0, 1, ... by decreasing size: one good partition, found by a search.
+    n_components_, group_size_, weight_ : number of groups, trees the model holds of each, and their share.
+    strengths_ : how firmly groups are held to the background, by family, learnt by the search.
+    power_, concentration_, log_posterior_ : of the partition found; the last up to a constant.
+    converged_ : whether at the end of the search no tree and no merge could raise the log posterior.
+    patterns_ : the fitted `TreePatterns`.
+    pattern_count_ : trees of each group with each pattern, [group, pattern].
+    fitted_trees_ : numbers of the trees that the groups were found on.
+    trace_ : the draws.  Strengths and power are held at what the search found, so they are exact draws of the partition
+        given those; each chain starts from a k-means start of its own.  `n_components_posterior`, `co_clustering`,
+        `point_estimate` and `chain_report` read it.  The default chains are short: `chain_report` says whether they
+        agree.
+
+    `predict` never answers with a new group unless asked to.  Probabilities are of the model as written: with a power
+    below one, or more than one family, they are not densities of trees.
+
+    Examples
+    --------
+    >>> from arbora import PatternMixture
+    >>> trees = [("a", ["b", "c"])] * 5 + [("d", ["e", "e", "f"])] * 5
+    >>> PatternMixture(random_state=0).fit(trees).labels_.tolist()
+    [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
+
+    References
+    ----------
+    Neal (2000), Markov chain sampling methods for Dirichlet process mixture models.
+    Dahl (2005), Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process mixtures.
+    Yin and Wang (2014), A Dirichlet multinomial mixture model-based approach for short text clustering.
+    """
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        "vocabulary_",
+        "labels_",
+        "group_size_",
+        "pattern_count_",
+        "share_",
+        "strengths_",
+        "power_",
+        "concentration_",
+        "log_posterior_",
+        "converged_",
+        "fitted_trees_",
+        "left_out_",
+        "left_out_label_",
+        "provenance_",
+    )
+    _streams: ClassVar[bool] = True
+
+    def __init__(
+        self,
+        n_components: int | None = None,
+        *,
+        families: Sequence[str] = fm.DEFAULT,
+        min_trees: int = 2,
+        power: float | str = "auto",
+        prior: Literal["dp", "pitman-yor", "finite"] = "dp",
+        concentration: float | None = None,
+        n_sweeps: int = 12,
+        n_chains: int = 4,
+        n_iter: int = 30,
+        burn_in: int | None = None,
+        thin: int = 1,
+        fit_on: int = 2000,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.families = families
+        self.min_trees = min_trees
+        self.power = power
+        self.prior = prior
+        self.concentration = concentration
+        self.n_sweeps = n_sweeps
+        self.n_chains = n_chains
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.fit_on = fit_on
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Find the groups, then sample their posterior; y is ignored.  Ctrl-C keeps the draws made so far."""
+        self._check_settings()
+        forest = self._check_forest(X)
+        rng = resolve_seed(self.random_state)
+        chosen = np.arange(forest.n_trees)
+        if forest.n_trees > self.fit_on:
+            chosen = np.sort(rng.choice(forest.n_trees, self.fit_on, replace=False))
+        sample = forest if len(chosen) == forest.n_trees and isinstance(forest, Forest) else forest.take(chosen)
+        self.patterns_ = TreePatterns(tuple(self.families), min_trees=self.min_trees)
+        known = self.patterns_._learn(sample)
+        assert known is not None  # a forest in memory
+        family = self.patterns_.table.family_of_columns()
+        corpus = mg.corpus_of(known.counts, family, len(self.families))
+        with threadpool_limits(1):  # small matrices; and the order of sums must not depend on the machine
+            features = se.directions(corpus, int(rng.integers(2**31 - 1)))
+            found = self._search(rng, corpus, features)
+            trace = self._sample(corpus, features, found, forest)
+        self._keep(corpus, found, chosen, forest)
+        self.trace_ = trace
+        return self
+
+    def _search(self, rng: np.random.Generator, corpus: Corpus, features: Floats) -> se.Found:
+        prior = PartitionPrior(self.prior, 1.0 if self.concentration is None else float(self.concentration))
+        powers = self._powers()
+        if self.n_components is not None:
+            return se.search_given(rng, corpus, features, self.n_components, prior, powers.start)
+        start = se.kmeans_start(features, se.n_start(corpus.n_trees), rng)
+        return se.search(rng, corpus, start, prior, powers, self.n_sweeps, self.concentration is None)
+
+    def _powers(self) -> se.Powers:
+        if isinstance(self.power, str):
+            if self.n_components is not None:
+                return se.Powers(1.0)
+            return se.Powers(1.0, True, LEAST_POWER) if self.power == "auto" else se.Powers(1.0, True)
+        return se.Powers(float(self.power))
+
+    def _sample(self, corpus: Corpus, features: Floats, found: se.Found, forest: Forest) -> Trace:
+        """Chains with all but the partition and the concentration held at what the search found."""
+        n_start = se.n_start(corpus.n_trees) if self.n_components is None else int(found.label.max()) + 1
+        sampler = PartitionSampler(
+            corpus,
+            found.strengths,
+            found.power,
+            found.prior,
+            starts=_KMeansStarts(features, n_start),
+            closed=self.n_components is not None,
+            learn_concentration=self.concentration is None,
+        )
+        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
+        seed = self.random_state
+        trace = run_chains(
+            sampler,
+            n_chains=self.n_chains,
+            n_sweeps=self.n_iter,
+            burn_in=burn_in,
+            thin=min(self.thin, self.n_iter - burn_in),
+            seed=int(seed) if isinstance(seed, (int, np.integer)) else resolve_seed(seed),
+            n_jobs=self.n_jobs,
+            threads=True,
+            checkpoint=self.checkpoint,
+            fingerprint=self._fingerprint(forest),
+            progress=True if self.verbose else None,
+        )
+        if trace.n_draws == 0:
+            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
+        return trace
+
+    def _fingerprint(self, forest: Forest) -> str:
+        """What a checkpoint belongs to: the trees, the seed of the search, and every setting that shapes it."""
+        mine = self.get_params(deep=False).items()
+        told = [f"{key}={plain(value)}" for key, value in mine if key not in SETTINGS and value is not None]
+        return f"{', '.join(told)}, random_state={self.random_state!r}; trees {fingerprint(forest)[:16]}"
+
+    def _keep(self, corpus: Corpus, found: se.Found, chosen: Ints, forest: Forest) -> None:
+        label = diagnostics.canonical(found.label)
+        self.vocabulary_ = forest.vocabulary
+        self.fitted_trees_ = chosen
+        self.strengths_, self.power_ = found.strengths, found.power
+        self.concentration_, self.log_posterior_ = found.prior.concentration, found.log_posterior
+        self.converged_ = found.converged
+        self.share_ = corpus.share
+        tables = mg.make_tables(corpus, found.strengths, found.power, found.prior)
+        groups = mg.seat(corpus, tables, label)
+        self.left_out_ = np.maximum(ft.left_out_scores(corpus, tables, groups), -1e300)
+        self.left_out_label_ = label
+        self._set_sums(ft.sums_of(corpus, label))
+        if not found.converged:
+            log.info("the search ended at its budget; another random_state may find a better partition")
+        if self.n_components is not None and self.n_components_ < self.n_components:
+            log.warning("%d groups wanted, but only %d distinct trees", self.n_components, self.n_components_)
+        self.labels_ = label
+        if len(chosen) < forest.n_trees:
+            labels = self.predict(forest)
+            labels[chosen] = label
+            self.labels_ = labels
+        self._record_provenance(forest)
+
+    def _set_sums(self, sums: Sums) -> None:
+        self.pattern_count_, self.group_size_ = sums
+        self.n_components_ = len(sums.size)
+        self.weight_ = sums.size / sums.size.sum()
+
+    def _check_settings(self) -> None:
+        check_families(self.families)
+        for name in ("min_trees", "n_sweeps", "n_chains", "n_iter", "thin", "fit_on"):
+            check_count(name, getattr(self, name))
+        if self.n_components is not None:
+            check_count("n_components", self.n_components)
+        if self.burn_in is not None:
+            check_number("burn_in", self.burn_in, 0, self.n_iter - 1)
+        if self.prior not in ("dp", "pitman-yor", "finite"):
+            raise SettingError(f"prior={self.prior!r}; wanted 'dp', 'pitman-yor' or 'finite'")
+        if self.power not in ("auto", "calibrated"):
+            check_number("power", self.power, 1e-3, 10.0)
+        if self.concentration is not None:
+            check_number("concentration", self.concentration, 1e-6, 1e6)
+        if self.checkpoint is not None and not isinstance(self.random_state, (int, np.integer)):
+            raise SettingError(
+                f"checkpoint: random_state={self.random_state!r}; wanted a whole number, so that the search before "
+                "the chains is the same when they go on"
+            )
+
+    # ---- the posterior of the partition -------------------------------------------------------------------------
+
+    def draws(self) -> Ints:
+        """Groups of the kept draws, [chain, draw, tree], called after the groups of `labels_` they overlap most.
+
+        Trees are those of `fitted_trees_`; groups without a counterpart get numbers from n_components_ on.
+        """
+        return diagnostics.align_labels(self._draws(), self.labels_[self.fitted_trees_])
+
+    def n_components_posterior(self) -> diagnostics.GroupCount:
+        """Posterior of the number of groups, given strengths and power."""
+        return diagnostics.n_groups_posterior(self._draws())
+
+    def co_clustering(self) -> Floats:
+        """How often two trees of `fitted_trees_` share a group, [tree, tree]."""
+        return diagnostics.co_clustering_matrix(self._draws())
+
+    def point_estimate(self, loss: Literal["vi", "binder"] = "vi") -> diagnostics.PointEstimate:
+        """The partition of least expected loss under the draws."""
+        return diagnostics.point_estimate(self._draws(), loss=loss, random_state=0)
+
+    def chain_report(self) -> diagnostics.ChainReport:
+        """Whether the chains agree, in words and figures."""
+        joint = self._trace().info["log_joint"][:, self._trace().draw_sweep]
+        return diagnostics.check_chains(self._draws(), log_joint=joint)
+
+    def _trace(self) -> Trace:
+        check_is_fitted(self, "trace_")
+        return self.trace_
+
+    def _draws(self) -> Ints:
+        return np.asarray(self._trace().stack("label"), np.int64)
+
+    # ---- trees --------------------------------------------------------------------------------------------------
+
+    @property
+    def model_(self) -> Model:
+        """The fitted numbers together."""
+        check_is_fitted(self, "group_size_")
+        sums = Sums(self.pattern_count_, self.group_size_)
+        prior = PartitionPrior(self.prior, self.concentration_)
+        family = self.patterns_.table.family_of_columns()
+        return Model(sums, self.share_, family, self.strengths_, self.power_, prior)
+
+    def _known(self, X: Any) -> Iterator[Known]:
+        check_is_fitted(self, "group_size_")
+        return self.patterns_.known(self.patterns_._in_my_terms(X))
+
+    def _scores(self, known: Known, model: Model) -> Floats:
+        """Log prior weight plus weighted log predictive of each group, and of a new one last; [tree, group + 1]."""
+        return model.weight * ft.log_predictive(model, ft.rows_of(known.counts, model)) + ft.log_seats(model)
+
+    def predict(self, X: Any, new_groups: bool = False) -> Ints:
+        """Most probable group of each tree; with `new_groups`, -1 where a group of its own is more probable."""
+        out = []
+        for known in self._known(X):
+            score = self._scores(known, self.model_)
+            best = score[:, :-1].argmax(axis=1)
+            if new_groups:
+                best = np.where(score[:, -1] > score[:, :-1].max(axis=1), NEW_GROUP, best)
+            out.append(best.astype(np.int64))
+        return np.concatenate(out)
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log posterior of the group of each tree among those found, [tree, group]; nothing is rounded to zero."""
+        out = []
+        for known in self._known(X):
+            score = self._scores(known, self.model_)[:, :-1]
+            out.append(score - logsumexp(score, axis=1, keepdims=True))
+        return np.concatenate(out)
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Posterior of the group of each tree among those found, [tree, group]."""
+        return np.exp(self.predict_log_proba(X))
+
+    def score_samples(self, X: Any) -> Floats:
+        """Log predictive score of the known patterns of each tree, a new group included if their number is learnt.
+
+        The logarithm of sum_k P(group k) p(patterns | group k) ^ weight, with weight = power / number of families: a
+        score to compare trees and models by, and no density of trees.
+        """
+        check_is_fitted(self, "group_size_")
+        last = None if self.n_components is None else -1
+        seats = logsumexp(ft.log_seats(self.model_)[:last])
+        found = [logsumexp(self._scores(known, self.model_)[:, :last], axis=1) - seats for known in self._known(X)]
+        return np.concatenate(found)
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean of `score_samples`."""
+        return float(self.score_samples(self._check_forest(X)).mean())
+
+    def novelty(self, X: Any) -> Novelty:
+        """How new each tree is: a p-value within its group, and the share of its patterns never met.
+
+        The p-value is the rank of the tree's log predictive per pattern among those of the group's own trees, each left
+        out of its group; small where the tree fits worse than they do.
+        """
+        p_value, unseen = [], []
+        model = self.model_
+        for known in self._known(X):
+            rows = ft.rows_of(known.counts, model)
+            score = ft.log_predictive(model, rows)
+            label = (model.weight * score + ft.log_seats(model))[:, :-1].argmax(axis=1)
+            own = ft.per_pattern(score[np.arange(len(score)), label], rows)
+            p_value.append(ft.p_values(np.maximum(own, -1e300), label, self.left_out_, self.left_out_label_))
+            unseen.append(share_of_unseen(known))
+        return Novelty(np.concatenate(p_value), np.concatenate(unseen))
+
+    # ---- more trees, fewer trees --------------------------------------------------------------------------------
+
+    def partial_fit(self, X: Any, y: Any = None) -> Self:
+        """Put more trees into the groups found, and count them there; fits if nothing was fitted before.
+
+        `labels_` then is of these trees.  Patterns, strengths and power stay.
+        """
+        if not hasattr(self, "group_size_"):
+            return self.fit(X)
+        labels = []
+        for known in self._known(self._check_forest(X)):
+            model = self.model_
+            label = self._scores(known, model)[:, :-1].argmax(axis=1)
+            self._set_sums(model.sums.plus(ft.rows_of(known.counts, model), label, 1))
+            labels.append(label.astype(np.int64))
+        self.labels_ = np.concatenate(labels)
+        self.log_posterior_ = ft.log_posterior_of(self.model_)
+        return self
+
+    def remove(self, X: Any, labels: Any = None) -> Self:
+        """Take trees out of the groups they are in: of `labels`, or else those that `predict` gives."""
+        forest = self._check_forest(X)
+        label = self.predict(forest) if labels is None else np.asarray(labels, np.int64)
+        if label.shape != (forest.n_trees,) or label.min(initial=0) < 0 or label.max(initial=0) >= self.n_components_:
+            raise SettingError(
+                f"labels: wanted the group of each of {forest.n_trees} trees, 0..{self.n_components_ - 1}"
+            )
+        model, done = self.model_, 0
+        sums = model.sums
+        for known in self._known(forest):
+            rows = ft.rows_of(known.counts, model)
+            n = len(rows.start) - 1
+            sums = sums.plus(rows, label[done : done + n], -1)
+            done += n
+        if (sums.size < 1).any() or (sums.count < 0).any():
+            raise ArboraError("remove: a group would be left without trees, or these trees were never in it; fit again")
+        self._set_sums(sums)
+        self.log_posterior_ = ft.log_posterior_of(self.model_)
+        return self
+
+    # ---- groups within groups -----------------------------------------------------------------------------------
+
+    def merges(self) -> Merges:
+        """Groups merged two by two down to one, each time the pair that costs the log posterior least."""
+        return ft.best_merges(self.model_, self.log_posterior_)
+
+    def cut(self, n_groups: int) -> Ints:
+        """Groups of the training trees after merges down to so many; 0, 1, ... by decreasing size."""
+        check_is_fitted(self, "group_size_")
+        check_count("n_groups", n_groups)
+        if n_groups > self.n_components_:
+            raise SettingError(f"n_groups={n_groups}; wanted at most n_components_, {self.n_components_}")
+        return self.merges().labels(self.labels_, n_groups)
+
+    @property
+    def hierarchy_(self) -> Hierarchy:
+        """The merges as a tree of groups: level l has l + 1 groups, the last all of `labels_`."""
+        check_is_fitted(self, "group_size_")
+        merges = self.merges()
+        numbers = range(2, self.n_components_ + 1) if self.n_components_ > 1 else [1]
+        return Hierarchy.from_levels([merges.labels(self.labels_, n) for n in numbers])
+
+    # ---- files --------------------------------------------------------------------------------------------------
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        header, arrays = super()._pack()
+        header["patterns"], more = self.patterns_._pack()
+        return header, arrays | {f"patterns_.{name}": value for name, value in more.items()}
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        from .. import restore
+
+        super()._restore(header, arrays)
+        self.families = tuple(self.families)
+        self.checkpoint, checkpoint = None, self.checkpoint
+        self._check_settings()
+        self.checkpoint = checkpoint
+        more = {key.removeprefix("patterns_."): x for key, x in arrays.items() if key.startswith("patterns_.")}
+        patterns = restore(header["patterns"], more)
+        if not isinstance(patterns, TreePatterns) or patterns.n_hashed is not None:
+            raise ValueError("its patterns are none")
+        if patterns.families != self.families or patterns.vocabulary_ != self.vocabulary_:
+            raise ValueError("its patterns are of other families or labels")
+        self.patterns_ = patterns
+        check_number("power_", self.power_, 1e-3, 10.0)
+        check_number("concentration_", self.concentration_, 1e-6, 1e9)
+        check_number("log_posterior_", self.log_posterior_, -1e300, 1e300)
+        ft.check_model(self.model_, len(self.families))
+        self._set_sums(Sums(self.pattern_count_, self.group_size_))
+        n_groups = self.n_components_
+        if not isinstance(self.labels_, np.ndarray) or type(self.converged_) is not bool:
+            raise ValueError("labels_ or converged_ are missing")
+        check_array("labels_", self.labels_, np.int64, (None,), 0, n_groups - 1)
+        check_array("fitted_trees_", self.fitted_trees_, np.int64, (None,), 0, 2**40)
+        check_array("left_out_", self.left_out_, np.float64, (len(self.fitted_trees_),))
+        check_array("left_out_label_", self.left_out_label_, np.int64, (len(self.fitted_trees_),), 0, n_groups - 1)
+        return self
+
+
+class _KMeansStarts(NamedTuple):
+    """Starts of chains: k-means from a start of each chain's own."""
+
+    features: Floats
+    n_groups: int
+
+    def __call__(self, rng: np.random.Generator) -> Ints:
+        return se.kmeans_start(self.features, self.n_groups, rng)

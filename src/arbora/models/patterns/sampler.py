@@ -1,0 +1,104 @@
+"""Moves of trees between groups: Gibbs sweeps, splits and merges, and the chain of both with all else held fixed."""
+
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from . import marginals as mg
+from .kernels import groups as kernels
+from .kernels.groups import Groups, Tables
+from .marginals import Corpus, PartitionPrior
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+def sweep(
+    rng: np.random.Generator, corpus: Corpus, tables: Tables, groups: Groups, greedy: bool = False, closed: bool = False
+) -> tuple[Groups, int]:
+    """Draw, or choose, the group of every tree in random order; how many moved.  Closed: the number of groups stays."""
+    todo = rng.permutation(corpus.n_trees)
+    n_moved = 0
+    while len(todo):
+        groups = mg.with_room(groups, tables)
+        n_slots = mg.in_use(groups) + (0 if closed else 1)
+        done, moved = kernels.sweep(rng, corpus.rows, tables, groups, todo, (greedy, closed, n_slots))
+        todo, n_moved = todo[done:], n_moved + moved
+    return groups, n_moved
+
+
+def split_merge(rng: np.random.Generator, corpus: Corpus, tables: Tables, groups: Groups, n: int) -> tuple[Groups, int]:
+    """So many proposals to split a group or to merge two; how many were accepted."""
+    accepted = 0
+    if corpus.n_trees < 2:
+        return groups, accepted
+    for _ in range(n):
+        groups = mg.with_room(groups, tables)
+        n_slots = mg.in_use(groups) + 1
+        kind = kernels.split_or_merge(rng, corpus.rows, tables, groups, n_slots)
+        accepted += kind != kernels.REJECTED
+    return groups, accepted
+
+
+class State(NamedTuple):
+    """All that the next sweep depends on."""
+
+    label: Ints
+    concentration: float
+
+
+class PartitionSampler:
+    """The posterior of the partition, exactly, at fixed strengths and power; concentration drawn along if it is free.
+
+    `closed` keeps the number of groups: the posterior given that number.
+    """
+
+    def __init__(
+        self,
+        corpus: Corpus,
+        strengths: Floats,
+        power: float,
+        prior: PartitionPrior,
+        *,
+        starts: Any,
+        closed: bool = False,
+        learn_concentration: bool = True,
+        n_split_merge: int = 5,
+    ):
+        self.corpus, self.prior, self.starts, self.closed = corpus, prior, starts, closed
+        self.learn_concentration = learn_concentration and prior.kind == "dp" and not closed
+        self.n_split_merge = 0 if closed else n_split_merge
+        self.tables = mg.make_tables(corpus, strengths, power, prior)
+
+    def init(self, rng: np.random.Generator) -> State:
+        """Groups from a start of the chain's own, after the merges that raise log P."""
+        groups = mg.seat(self.corpus, self.tables, self.starts(rng))
+        if not self.closed:
+            kernels.merge_best(self.tables, groups, mg.in_use(groups), 1, False)
+        return State(mg.compact(groups.label), self.prior.concentration)
+
+    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+        """One sweep, some splits and merges, and the concentration."""
+        prior = self.prior._replace(concentration=state.concentration)
+        tables = mg.with_prior(self.tables, prior, self.corpus.n_trees) if self.learn_concentration else self.tables
+        groups = mg.seat(self.corpus, tables, state.label)
+        groups, n_moved = sweep(rng, self.corpus, tables, groups, closed=self.closed)
+        groups, n_accepted = split_merge(rng, self.corpus, tables, groups, self.n_split_merge)
+        joint = mg.log_posterior(self.corpus, tables, groups, prior)
+        n_groups = int((groups.size > 0).sum())
+        a = state.concentration
+        if self.learn_concentration:
+            a = mg.draw_concentration(rng, a, n_groups, self.corpus.n_trees)
+        info = {"log_joint": joint, "n_groups": n_groups, "moved": n_moved, "split_or_merged": n_accepted}
+        return State(mg.compact(groups.label), a), info
+
+    def draw(self, state: State) -> Mapping[str, NDArray[Any]]:
+        return {"label": state.label.astype(np.int32), "concentration": np.array(state.concentration)}
+
+    def pack(self, state: State) -> Mapping[str, NDArray[Any]]:
+        return {"label": state.label, "concentration": np.array(state.concentration)}
+
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> State:
+        return State(np.asarray(arrays["label"], np.int64), float(arrays["concentration"]))
