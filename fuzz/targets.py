@@ -19,9 +19,9 @@ from sklearn.neural_network import MLPClassifier
 import arbora as ab
 from arbora.errors import ArboraError
 from arbora.files.container import read_container, write_container
+from arbora.files.kinds import MANIFEST
 from arbora.inference.traces import load_trace
 from arbora.io.choose import FORMATS
-from arbora.io.kinds import MANIFEST
 from arbora.io.tables import read_table
 from arbora.models.hidden_tree.fit_checkpoint import FitCheckpoint
 from arbora.models.hidden_tree.tree_model import Spec, param_shapes

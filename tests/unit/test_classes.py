@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arbora import Forest
-from arbora.classes import class_column
 from arbora.errors import ArboraError, ForestError
+from arbora.forest.classes import class_column
 from arbora.io import read_elastic, read_jsonl
 from arbora.models import TreeClassifier
 

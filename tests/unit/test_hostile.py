@@ -16,8 +16,8 @@ import arbora.datasets
 from arbora import Forest, ForestError, ForestStore, ModelFileError, ReadError
 from arbora.errors import SkippedFilesWarning
 from arbora.files.container import MAX_HEADER_BYTES, read_container, write_container
+from arbora.files.kinds import MANIFEST
 from arbora.io.choose import FORMATS
-from arbora.io.kinds import MANIFEST
 
 pytestmark = pytest.mark.compiled
 

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arbora.errors import ReadError
+from arbora.files.kinds import BEGINNING, sniff
 from arbora.io import read, read_json, read_newick, read_xml
 from arbora.io.finding import find_files, search
-from arbora.io.kinds import BEGINNING, sniff
 
 
 def put(path, data):

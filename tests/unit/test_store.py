@@ -14,12 +14,12 @@ from arbora.datasets import make_documents
 from arbora.errors import ForestError
 from arbora.evaluate.metrics import silhouette_score, slot_label_counts
 from arbora.files.container import read_container, write_container
+from arbora.files.kinds import MANIFEST
 from arbora.forest.sharing import share
 from arbora.forest.store import StoreWriter, _cut
 from arbora.inference.distribute import reduce_pairwise
 from arbora.io.choose import FORMATS, format_of
 from arbora.io.finding import find_files
-from arbora.io.kinds import MANIFEST
 from tests import examples
 
 pytestmark = pytest.mark.compiled

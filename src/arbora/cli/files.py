@@ -17,8 +17,8 @@ from ..errors import MissingDependencyError
 from ..evaluate.summary import tree_names
 from ..files import own_outputs as own
 from ..files.container import written_whole
+from ..files.kinds import is_store
 from ..forest.forest import UNSEEN, Forest
-from ..io.kinds import is_store
 from .terminal import finite, usage
 
 TABLES = (".csv", ".json", ".parquet")

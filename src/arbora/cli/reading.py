@@ -14,6 +14,7 @@ from typing import Any, NamedTuple, cast
 from .. import __version__
 from ..errors import ReadError
 from ..evaluate.summary import counted, tree_names
+from ..files.kinds import STORE, format_of
 from ..forest.files import SUFFIXES as STORED
 from ..forest.forest import Forest
 from ..forest.store import ForestStore, StoreWriter
@@ -21,7 +22,6 @@ from ..inference.distribute import distributed
 from ..io.builder import Fault
 from ..io.choose import FORMATS, read, stream
 from ..io.finding import Found, report, search
-from ..io.kinds import STORE, format_of
 from ..io.options import MAKES, OPTIONS, Option, default_of, default_told, parse_option, wanted
 from ..io.sources import Position, Sink, decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows

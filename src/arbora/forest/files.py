@@ -9,10 +9,10 @@ from typing import Any
 
 import numpy as np
 
-from ..classes import class_column, text_classes
 from ..errors import ForestError, MissingDependencyError, ModelFileError
+from ..files import kinds
 from ..files.container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
-from ..io import kinds
+from .classes import class_column, text_classes
 from .forest import Forest
 
 FOREST_VERSION = 1

@@ -12,8 +12,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..classes import class_column, is_missing
 from ..errors import ForestError
+from .classes import class_column, is_missing
 from .kernels import layout
 
 UNSEEN = -1  # the node has a label, but the vocabulary does not know it

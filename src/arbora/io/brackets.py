@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from ..files import kinds
 from ..forest.forest import MISSING, Forest
-from . import kinds
 from .builder import Columns, Fault, label_code
 from .finding import Source
 from .sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown

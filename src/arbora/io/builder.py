@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..classes import MAX_CLASS, class_column
+from ..forest.classes import MAX_CLASS, class_column
 from ..forest.forest import MISSING, Forest, Ints32, _natural
 from ..forest.kernels import layout
 

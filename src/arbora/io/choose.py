@@ -6,11 +6,11 @@ from collections.abc import Callable, Sequence
 from typing import Any, NamedTuple
 
 from ..errors import ReadError
+from ..files.kinds import STORE, SUFFIXES, format_of
 from ..forest import files as store
 from ..forest.forest import Forest
 from . import brackets, conllu, elastic, html, json, newick, syntax, xml
 from .finding import Source, find_files
-from .kinds import STORE, SUFFIXES, format_of
 from .sources import Position, Sink, streaming
 
 

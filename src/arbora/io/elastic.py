@@ -3,8 +3,8 @@
 import re
 from collections.abc import Sequence
 
+from ..files import kinds
 from ..forest.forest import Forest
-from . import kinds
 from .builder import Columns, Fault, Target
 from .finding import Source
 from .sources import MAX_BYTES, Policy, read_lines, shown

@@ -10,8 +10,8 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import ReadError
+from ..files.kinds import SNIFFED, SUFFIXES, TEXTS, format_of_name, is_store, plain_name, sniffed
 from ..files.own_outputs import is_result
-from .kinds import SNIFFED, SUFFIXES, TEXTS, format_of_name, is_store, plain_name, sniffed
 
 logger = logging.getLogger(__name__)
 

@@ -8,8 +8,8 @@ from typing import Any
 
 from lxml import etree
 
+from ..files import kinds
 from ..forest.forest import Forest
-from . import kinds
 from .builder import Columns, Fault
 from .charset import decoded_page, page_codec
 from .finding import Source

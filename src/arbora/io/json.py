@@ -10,9 +10,9 @@ from collections.abc import Iterator, Sequence
 from typing import Any
 
 from ..errors import ReadError
+from ..files import kinds
 from ..files.container import written_whole
 from ..forest.forest import MISSING, UNSEEN, Forest
-from . import kinds
 from .builder import Columns, Fault, Target
 from .finding import Source
 from .json_deep import Number, distinct_members, parse_deep

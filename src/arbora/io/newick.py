@@ -7,8 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ..errors import ReadError
+from ..files import kinds
 from ..forest.forest import MISSING, Forest
-from . import kinds
 from .builder import Columns, Fault, label_code
 from .finding import Source
 from .sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown

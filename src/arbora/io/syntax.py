@@ -4,8 +4,8 @@ import ast
 import warnings
 from collections.abc import Sequence
 
+from ..files import kinds
 from ..forest.forest import Forest
-from . import kinds
 from .builder import Columns, Fault
 from .finding import Source
 from .sources import MAX_BYTES, Policy, read_bytes, read_files

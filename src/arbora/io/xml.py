@@ -17,8 +17,8 @@ import numpy as np
 from lxml import etree
 
 from ..errors import ReadError
+from ..files import kinds
 from ..forest.forest import MISSING, Forest
-from . import kinds
 from .builder import Columns, Fault
 from .finding import Source
 from .kernels import xml_scan

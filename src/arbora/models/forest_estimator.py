@@ -11,9 +11,9 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ForestError
+from ..files.kinds import is_store
 from ..forest.forest import UNSEEN, Forest, as_forest
 from ..forest.store import ForestStore
-from ..io.kinds import is_store
 from .file_checks import check_texts
 from .model_file import SavedEstimator, versions
 

@@ -7,8 +7,8 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClassifierMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...classes import class_column
 from ...errors import ArboraError, ForestError, SettingError
+from ...forest.classes import class_column
 from ...forest.forest import UNSEEN, Forest
 from ...seeds import resolve_seed
 from ..forest_estimator import ForestEstimator

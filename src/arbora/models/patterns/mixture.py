@@ -19,7 +19,7 @@ from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
-from ..file_checks import check_array, check_whole
+from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..model_file import plain
 from ..settings import check_count, check_number

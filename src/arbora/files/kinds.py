@@ -6,7 +6,7 @@ import re
 import zlib
 from typing import Any
 
-from ..files.own_outputs import MANIFEST
+from .own_outputs import MANIFEST
 
 STORE = ".store"  # a folder of this ending, or with this file in it, is one thing, like a file
 

@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from .errors import ForestError
+from ..errors import ForestError
 
 MAX_CLASS = 1000  # characters of a known class: arrays of text give each tree the room of the longest
 
