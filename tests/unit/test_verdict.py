@@ -125,6 +125,25 @@ def test_a_drop_is_found_where_it_is():
     assert table.rows[3][4] == "differs (-0.12)"
 
 
+@pytest.mark.parametrize(
+    ("cells", "verdict"),
+    [
+        (["0.51", "11", "0.62"], "matches"),
+        (["0.51", "10", "0.62"], "differs"),  # another class is its closest
+        (["0.62", "11", "0.51"], "differs"),  # it is closer to itself
+        (["0.62", "11", "0.62"], "differs"),
+    ],
+)
+def test_figure_9_is_judged_by_its_numbers(cells, verdict):
+    header = ["class", "trees", "within", "closest", "similarity"]
+    rows = [["5", "9", "0.70", "6", "0.60"], ["6", "12", *cells], ["11", "8", "0.80", "6", cells[2]]]
+    table = Table("Figure 9", header, rows)
+    judge("000-figure9", table)
+    word, _, why = table.verdict.partition(": ")
+    assert word == verdict
+    assert f"{cells[0]} within, and {cells[2]} with class {cells[1]}," in why
+
+
 def test_every_experiment_has_a_verdict():
     from papers import EXPERIMENTS
 
