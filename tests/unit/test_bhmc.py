@@ -10,6 +10,7 @@ from sklearn.utils.estimator_checks import check_estimator
 
 import arbora as ab
 from arbora.errors import ChainsDisagreeWarning, SettingError
+from arbora.inference.diagnostics import canonical
 from arbora.models.bhmc.estimates import consensus, crowded, least_expected_vi, ward_start
 
 pytestmark = pytest.mark.filterwarnings("ignore::arbora.errors.ChainsDisagreeWarning")
@@ -215,17 +216,23 @@ def test_consensus_divides_nothing_that_the_draws_do_not():
     assert adjusted_rand_score(cut_in_halves, consensus(draws)[1]) == 1.0
 
 
-def test_consensus_looks_at_rows_where_draws_say_nothing():
-    fine = np.repeat([0, 1, 2, 3], 5)
-    arrangements = [[0, 0, 1, 1], [0, 1, 0, 1], [0, 1, 1, 0]]
-    draws = np.array([[np.array(pairs)[fine], fine] for pairs in arrangements * 10], np.int32)
-    rows = np.array([0.0, 5.0, 1.0, 6.0])[fine, None]
-    found = consensus(draws, rows)
+@pytest.mark.parametrize(("place", "first_level"), [(1.0, [0, 0, 1]), (9.0, [0, 1, 1])])
+def test_consensus_looks_at_rows_where_draws_say_nothing(place, first_level):
+    """Half of the draws have the group in the middle with the first, half with the last: its place decides."""
+    fine = np.repeat([0, 1, 2], 5)
+    draws = np.array([[np.array(pairs)[fine], fine] for pairs in ([0, 0, 1], [0, 1, 1]) * 15], np.int32)
+    found = consensus(draws, np.array([0.0, place, 10.0])[fine, None])
     assert adjusted_rand_score(fine, found[1]) == 1.0
-    for row in found[:1]:
-        assert len(np.unique(row)) <= 2  # as the draws have it
-        assert row[0] == row[10]
-        assert row[5] == row[15]
+    assert len(np.unique(found[0])) == 2
+    assert adjusted_rand_score(np.array(first_level)[fine], found[0]) == 1.0
+
+
+def test_an_estimator_shows_its_rows_to_the_consensus():
+    rows = np.random.default_rng(0).normal(size=(40, 2))
+    model = ab.RBHMC(n_iter=30, n_chains=2, random_state=0).fit(rows)
+    flat = model.draws().reshape(-1, *model.draws().shape[2:])
+    np.testing.assert_array_equal(model.level_labels_, canonical(consensus(flat, model.rows_)))
+    assert not np.array_equal(model.level_labels_, canonical(consensus(flat)))  # here it matters
 
 
 def test_too_many_rows_for_a_consensus_get_the_draw_in_the_middle(blobs, monkeypatch):
