@@ -105,6 +105,14 @@ def test_purity_and_cost_over_all_pairs(kind):
         dasgupta_cost(near[:3, :3], tree)
 
 
+def test_similarity_is_in_units_of_the_mean_over_pairs():
+    X = np.random.default_rng(0).standard_normal((7, 2)) + 50.0
+    squares = np.array([[((a - b) ** 2).sum() for b in X] for a in X])
+    mean = np.mean([squares[i, j] for i, j in itertools.combinations(range(7), 2)])
+    np.testing.assert_allclose(similarity(X), np.exp(-squares / mean), rtol=1e-9)
+    np.testing.assert_array_equal(similarity(np.ones((3, 2))), np.ones((3, 3)))
+
+
 def test_pure_trees_have_purity_one():
     tree = Hierarchy.from_levels([[0, 0, 0, 1], [0, 0, 1, 2]])
     assert tree_purity(list("aabc"), tree) == 1.0
