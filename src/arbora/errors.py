@@ -13,6 +13,10 @@ class SettingError(ArboraError, ValueError):
     """A parameter of a model has a value it cannot have."""
 
 
+class RowsError(ArboraError, ValueError):
+    """The rows of an array are none that a model over vectors can take."""
+
+
 class ReadError(ArboraError, ValueError):
     """A file cannot be read as trees."""
 

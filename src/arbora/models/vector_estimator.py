@@ -8,20 +8,21 @@ import hashlib
 import logging
 import os
 import warnings
-from typing import Any, ClassVar, Literal, Self
+from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted, validate_data
+from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ArboraError, ChainsDisagreeWarning, SettingError
+from ..errors import ChainsDisagreeWarning, RowsError, SettingError
 from ..evaluate.hierarchy import Hierarchy
 from ..inference import diagnostics
 from ..inference.chains import Sampler, Trace, run_chains
 from ..seeds import resolve_seed
 from .file_checks import check_array, check_texts, check_whole
 from .model_file import SavedEstimator, plain, versions
+from .rows import FARTHEST, Columns, measure, read_rows, tell_changed, tell_constant, units
 from .settings import MOST_CHAINS, check_count, check_number
 
 log = logging.getLogger(__name__)
@@ -33,8 +34,16 @@ Estimate = Literal["least_squares", "vi", "best"]
 
 #: Settings that a run has beside those of its model; a checkpoint does not depend on them.
 SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
-FARTHEST = 1e100  # that a row may be, in the space of the model: squares must be numbers
 MOST_COMPARED = 100  # draws among which a point estimate is sought
+
+
+class OutsidePosterior(NamedTuple):
+    """A level on which the point estimate has fewer or more groups than nearly all draws have."""
+
+    level: int  # index of `level_labels_`
+    n_groups: int  # of the point estimate
+    interval: tuple[int, int]  # of the posterior of their number
+    sentence: str
 
 
 class VectorEstimator(ClusterMixin, SavedEstimator):
@@ -43,6 +52,9 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     Rows are centred and, by `scaling`, brought to one scale before a model sees them: ``"columns"`` gives each column
     variance one, ``"common"`` divides all by one number so that the mean variance is one, and None only centres.  The
     model lives in that space; densities that users see are in the units of their data.
+
+    Columns that never change, or by no more than rounding, leave the model: a fit without them is the same.
+    `varying_columns_` are the others.  Rows that are all the same are one group on every level.
     """
 
     #: Level that `labels_` and `predict` speak of, an index of `level_labels_`.
@@ -51,6 +63,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     _common: ClassVar[tuple[str, ...]] = (
         "n_features_in_",
         "columns_",
+        "varying_columns_",
         "names_",
         "offset_",
         "unit_",
@@ -59,6 +72,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         "provenance_",
     )
     level_labels_: Ints
+    varying_columns_: Ints
 
     def _remember(self, settings: dict[str, Any]) -> None:
         """Keep the arguments of ``__init__``, given as its ``locals()``, under their names, as scikit-learn has it."""
@@ -69,47 +83,53 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     # ---- rows in, numbers of the model out ----------------------------------------------------------------------
 
     def _take(self, X: Any) -> Floats:
-        """Rows of the training set, checked, centred and scaled; remembers how."""
-        rows = validate_data(self, X, dtype=np.float64, order="C", ensure_min_samples=1)
-        scaling = self._scaling_for(rows)
+        """Rows of the training set, checked, centred and scaled, without columns that never change; remembers how.
+
+        Where no column changes, the first stands for all, and the rows are zeros.
+        """
+        rows = read_rows(self, X, reset=True)
+        columns = measure(rows)
+        self._note_columns(X, len(rows), columns)
+        scaling = self._scaling_for(columns.spread[columns.varies])
         if scaling not in ("columns", "common", None):
             raise SettingError(f"scaling={scaling!r}; wanted 'columns', 'common' or None")
+        self.offset_, self.unit_ = columns.mean, units(columns, scaling)
+        self._record_provenance(rows)
+        inside = self._inward(rows)
+        return inside if columns.varies.any() else np.zeros_like(inside)
+
+    def _note_columns(self, X: Any, n_rows: int, columns: Columns) -> None:
+        """Keep the names of rows and columns, and which columns the model looks at."""
         index = getattr(X, "index", None)
         self.columns_: list[str] | None = [str(name) for name in getattr(self, "feature_names_in_", [])] or None
-        self.names_ = [str(n) for n in (range(len(rows)) if index is None or callable(index) else index)]
-        self.offset_ = rows.mean(axis=0)
-        spread = rows.std(axis=0)
-        constant = spread <= 1e-12 * np.abs(rows).max(axis=0)
-        if constant.any() and len(rows) > 1:
-            where = ", ".join(map(str, np.flatnonzero(constant)[:5]))
-            log.warning("%d columns never change (%s); they say nothing of groups", constant.sum(), where)
-        self.unit_ = np.ones(rows.shape[1])
-        if scaling == "columns":
-            self.unit_ = np.where(constant, 1.0, spread)
-        elif scaling == "common" and not constant.all():
-            self.unit_ = np.full(rows.shape[1], float(np.sqrt(np.mean(spread**2))))
-        self._record_provenance(rows)
-        return self._inward(rows)
+        self.names_ = [str(n) for n in (range(n_rows) if index is None or callable(index) else index)]
+        self.varying_columns_ = np.flatnonzero(columns.varies) if columns.varies.any() else np.zeros(1, np.int64)
+        if n_rows > 1:
+            tell_constant(columns.varies, self.columns_)
 
-    def _scaling_for(self, rows: Floats) -> Any:
-        """The scaling asked for; a model may have one of its own accord."""
+    def _scaling_for(self, spread: Floats) -> Any:
+        """The scaling asked for; a model may have one of its own accord, by the deviations of columns that vary."""
         return getattr(self, "scaling", None)
 
     def _give(self, X: Any) -> Floats:
         """Rows to predict for, checked against the training set, in the space of the model."""
         check_is_fitted(self)
+        given = read_rows(self, X, reset=False)
+        tell_changed(given, self.offset_, self.varying_columns_, self.columns_)
         with np.errstate(over="ignore"):
-            rows = self._inward(validate_data(self, X, reset=False, dtype=np.float64, order="C"))
+            rows = self._inward(given)
         far = np.flatnonzero(~(np.abs(rows) < FARTHEST).all(axis=1))
         if len(far):
-            raise ArboraError(
+            raise RowsError(
                 f"row {far[0]} is {FARTHEST:g} times farther from the training rows than these are from each other; "
                 f"wanted rows of the same kind: check their units"
             )
         return rows
 
     def _inward(self, rows: Floats) -> Floats:
-        return np.ascontiguousarray((rows - self.offset_) / self.unit_)
+        """Rows in the space of the model: the columns that vary, centred and scaled."""
+        inside = self.varying_columns_
+        return np.ascontiguousarray((rows[:, inside] - self.offset_[inside]) / self.unit_[inside])
 
     def _log_unit(self) -> float:
         """log of the volume of a unit cell of the model in units of the data: what a log density loses going out."""
@@ -192,6 +212,19 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         """Posterior of the number of groups; by default on the level of `labels_`."""
         return diagnostics.n_groups_posterior(self.draws(self._label_level if level is None else level))
 
+    def estimate_outside_posterior(self) -> list[OutsidePosterior]:
+        """Levels on which the point estimate has a number of groups outside the 95% interval of its own posterior.
+
+        An estimate of least expected loss joins what the draws cannot tell apart for sure, so it may have fewer groups
+        than any draw.  Each entry has a `sentence` that says so.
+        """
+        check_is_fitted(self, "level_labels_")
+        found = [
+            outside_posterior(level, labels, self.n_groups_posterior(level))
+            for level, labels in enumerate(self.level_labels_)
+        ]
+        return [one for one in found if one is not None]
+
     def chain_report(self, level: int | None = None) -> diagnostics.ChainReport:
         """Whether the chains agree on a level, in words and figures; by default on the level of `labels_`."""
         joint = self.trace_.info["log_joint"][:, self.trace_.draw_sweep]
@@ -248,11 +281,20 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         check_texts("names_", self.names_)
         n = len(self.names_)
         check_array("level_labels_", self.level_labels_, np.int64, (None, n), 0, n - 1)
+        self._check_columns()
         check_array("offset_", self.offset_, np.float64, (self.n_features_in_,))
         check_array("unit_", self.unit_, np.float64, (self.n_features_in_,), 1e-300)
         if not self.level_labels_.size or self.hierarchy_.n_data != n:  # which looks whether levels are nested
             raise ValueError("there are no rows or levels")
         return self
+
+    def _check_columns(self) -> None:
+        """Raise unless the columns of the model are some of the data's; files of earlier versions have all."""
+        if self.varying_columns_ is None:
+            self.varying_columns_ = np.arange(self.n_features_in_)
+        check_array("varying_columns_", self.varying_columns_, np.int64, (None,), 0, self.n_features_in_ - 1)
+        if not len(self.varying_columns_) or (np.diff(self.varying_columns_) <= 0).any():
+            raise ValueError("varying_columns_ are not some of the columns in their order")
 
     def _check_settings(self) -> None:
         """Raise on impossible settings."""
@@ -261,6 +303,20 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file; the trace has a `save` of its own."""
         super().save(path)
+
+
+def outside_posterior(level: int, labels: Ints, count: diagnostics.GroupCount) -> OutsidePosterior | None:
+    """What is to be said of a level of the point estimate beside the posterior of its number of groups, if anything."""
+    n_groups, (low, high) = len(np.unique(labels)), count.interval
+    if low <= n_groups <= high:
+        return None
+    many = f"{n_groups} group{'' if n_groups == 1 else 's'}"
+    why = "it joins what the draws do not divide in one way" if n_groups < low else "it divides more than the draws do"
+    sentence = (
+        f"level {level + 1}: the point estimate has {many}, outside the {100 * count.level:g}% interval of their "
+        f"posterior, {low} to {high}: {why}"
+    )
+    return OutsidePosterior(level, n_groups, (low, high), sentence)
 
 
 def spread_out(n: int, most: int) -> Ints:

@@ -11,7 +11,7 @@ from sklearn.cluster import KMeans
 
 from ...inference import diagnostics
 from ..file_checks import check_array
-from ..vector_estimator import FARTHEST
+from ..rows import FARTHEST
 from .kernels import bhmc
 from .kernels.bhmc import Setting, State
 from .sampler import HierarchySampler, Start

@@ -13,12 +13,13 @@ from ...evaluate import hierarchy_metrics
 from ...evaluate.hierarchy import Hierarchy
 from ...inference import diagnostics
 from ..file_checks import check_array
+from ..rows import FARTHEST
 from ..settings import check_count, check_number
-from ..vector_estimator import FARTHEST, VectorEstimator
+from ..vector_estimator import VectorEstimator
 from .estimates import MOST_JOINED, MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
 from .kernels import bhmc
 from .kernels.bhmc import Setting
-from .sampler import HierarchySampler, Start
+from .sampler import HierarchySampler, OneGroup, Start, one_group
 
 log = logging.getLogger(__name__)
 
@@ -123,7 +124,7 @@ class BHMC(VectorEstimator):
         self._check_settings()
         rows = self._take(X)
         sampler = self._sampler(rows)
-        self._sample(sampler)
+        self._sample(sampler, warn=bool(rows.any()))
         self._keep(rows, sampler)
         return self
 
@@ -184,20 +185,22 @@ class BHMC(VectorEstimator):
         )
 
     def _sampler(self, rows: Floats) -> HierarchySampler:
+        kind: type[HierarchySampler] = HierarchySampler
         starts: tuple[Start, ...] = ()
-        if self.start == "ward":
+        if not rows.any():
+            kind, starts = OneGroup, (one_group(len(rows), self.depth),)
+        elif self.start == "ward":
             branching = self.branching if self.tree == "finite" else 0
             starts = (ward_start(rows, self.depth, branching, seed=0),)
         within = 0.25 if self.component_variance is None else float(self.component_variance)
         between = 1.0 if self.mean_variance is None else float(self.mean_variance)
         setting, variance = self._setting(len(rows)), (within, between)
-        return HierarchySampler(rows, int(self.depth), setting, variance, starts, intercept=self._has_intercept())
+        return kind(rows, int(self.depth), setting, variance, starts, intercept=self._has_intercept())
 
     # ---- rows in ------------------------------------------------------------------------------------------------
 
-    def _scaling_for(self, rows: Floats) -> Any:
-        spread = rows.std(axis=0)
-        mixed = spread.max() > MIXED_UNITS * np.median(spread[spread > 0]) if (spread > 0).any() else False
+    def _scaling_for(self, spread: Floats) -> Any:
+        mixed = bool(len(spread)) and spread.max() / MIXED_UNITS > np.median(spread)
         self.scaling_ = ("columns" if mixed else "common") if self.scaling == "auto" else self.scaling
         return self.scaling_
 
@@ -232,7 +235,8 @@ class BHMC(VectorEstimator):
         self.component_ = self.trace_.draws[chain]["component"][draw].astype(np.int64)
         self.log_joint_ = float(self.trace_.info["log_joint"][chain, self.trace_.draw_sweep[draw]])
         within = self.trace_.info["deviation"][chain, self.trace_.draw_sweep[draw]] ** 2
-        self.variance_ = np.array([within, sampler.variance[1]])
+        between = self.trace_.info["mean_deviation"][chain, self.trace_.draw_sweep[draw]] ** 2
+        self.variance_ = np.array([within, between])
         self.rows_ = rows
         self.linked_ = {}
         if 2 <= len(rows) <= MOST_LINKED:
@@ -271,7 +275,9 @@ class BHMC(VectorEstimator):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
         n, n_levels = len(self.names_), len(self.level_labels_)
-        check_array("projection_", self.projection_, np.float64, (self.n_features_in_, None), -FARTHEST, FARTHEST)
+        check_array(
+            "projection_", self.projection_, np.float64, (len(self.varying_columns_), None), -FARTHEST, FARTHEST
+        )
         d = self.projection_.shape[1]
         check_array("rows_", self.rows_, np.float64, (n, d), -FARTHEST, FARTHEST)
         check_array("component_", self.component_, np.int64, (n,), 0, n - 1)

@@ -106,6 +106,7 @@ class HierarchySampler:
             "cdll": cdll,
             "moved": float((before != state.path[:, -1]).mean()),
             "deviation": float(np.sqrt(state.variance[0])),
+            "mean_deviation": float(np.sqrt(state.variance[1])),
         }
         return state, info
 
@@ -151,6 +152,18 @@ class HierarchySampler:
     def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> State:
         """The state that was packed."""
         return State(**{name: np.array(arrays[name], order="C") for name in State._fields})
+
+
+class OneGroup(HierarchySampler):
+    """All rows on one path and in one component, for rows that are all the same; all else is sampled."""
+
+    def _move(self, rng: np.random.Generator, state: State) -> State:
+        return state
+
+
+def one_group(n: int, depth: int) -> Start:
+    """n data on one path."""
+    return Start(np.zeros((n, depth), np.int64), np.zeros(n, np.int64))
 
 
 def n_complete(branching: int, depth: int) -> int:

@@ -11,8 +11,9 @@ from ...errors import SettingError
 from ...inference import diagnostics
 from ...inference.diagnostics import NEW_GROUP
 from ..file_checks import check_array
+from ..rows import FARTHEST
 from ..settings import check_number
-from ..vector_estimator import FARTHEST, MOST_COMPARED, VectorEstimator, spread_out
+from ..vector_estimator import MOST_COMPARED, VectorEstimator, spread_out
 from . import sampler as gs
 from .kernels import blocks as bl
 from .kernels import nested_gaussian as ng
@@ -100,11 +101,13 @@ class GaussianHierarchy(VectorEstimator):
         if value.ndim == 0:
             check_number("scale0", float(value), 1e-300, 1e300)
             return np.eye(n_columns) * float(value)
-        if value.shape != (n_columns, n_columns) or not np.allclose(value, value.T):
+        whole, inside = self.n_features_in_, self.varying_columns_
+        if value.shape != (whole, whole) or not np.allclose(value, value.T):
             raise SettingError(
-                f"scale0 has shape {value.shape}; wanted None, a number, or a symmetric ({n_columns}, {n_columns})"
+                f"scale0 has shape {value.shape}; wanted None, a number, or a symmetric ({whole}, {whole})"
             )
-        scaled = value / np.outer(self.unit_, self.unit_)
+        unit = self.unit_[inside]
+        scaled = value[np.ix_(inside, inside)] / unit[:, None] / unit
         if not np.isfinite(scaled).all() or np.linalg.eigvalsh(scaled)[0] <= 0:
             raise SettingError("scale0 must be positive definite")
         return scaled
@@ -116,8 +119,9 @@ class GaussianHierarchy(VectorEstimator):
         self._check_settings()
         x = self._take(X)
         setting = self._setting(x.shape[1])
-        sampler = self._sampler(x, setting)
-        self._sample(sampler, warn=sampler.exact)
+        same = not x.any()
+        sampler = gs.OneGroup(x, setting) if same else self._sampler(x, setting)
+        self._sample(sampler, warn=sampler.exact and not same)
         levels, concentration, scales = self._estimate(setting)
         self._keep(x, setting, levels, concentration, scales)
         return self
@@ -165,7 +169,7 @@ class GaussianHierarchy(VectorEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
-        d, n, fine = self.n_features_in_, len(self.names_), self.level_labels_[-1]
+        d, n, fine = len(self.varying_columns_), len(self.names_), self.level_labels_[-1]
         single = self._prior() == ng.SINGLE
         check_array("count_", self.count_, np.int64, (None,), 1, n)
         n_subs = len(self.count_)
@@ -279,7 +283,7 @@ class GaussianHierarchy(VectorEstimator):
         return np.stack([top, fine])
 
     def score_samples(self, X: Any) -> Floats:
-        """Log predictive density of each row given the point estimate, in the units of the data."""
+        """Log predictive density of each row, of the columns that vary, given the point estimate, in their units."""
         logs, _ = self._log_weights(self._give(X))
         total = len(self.names_) + (self.concentration_[1] if self._prior() == ng.FLAT else self.concentration_[0])
         return np.asarray(logsumexp(logs, axis=1) - np.log(total) - self._log_unit())

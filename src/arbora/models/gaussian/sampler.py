@@ -210,6 +210,19 @@ class NestedGibbs:
         return State(*(np.array(arrays[name]) for name in State._fields))
 
 
+class OneGroup(NestedGibbs):
+    """All rows in one group, for rows that are all the same; only scales and concentrations are sampled."""
+
+    def init(self, rng: np.random.Generator) -> State:
+        """One sub-cluster of one cluster."""
+        middle = np.sqrt(self.setting.low * self.setting.high)
+        concentration = np.array(self.setting.concentration)
+        return State(np.zeros(len(self.x), np.int64), np.zeros(1, np.int64), concentration, middle)
+
+    def _move_data(self, rng: np.random.Generator, state: State) -> tuple[Ints, Ints, int]:
+        return state.subcluster, state.cluster, 0
+
+
 def log_partition_prior(prior: int, count: Ints, cluster: Ints, concentration: Floats) -> float:
     """log P(sub-clusters, clusters): Chinese restaurants, combined as the prior says."""
     a0, a1 = float(concentration[0]), float(concentration[1])
