@@ -97,6 +97,23 @@ def test_the_summary_and_the_seed(table):
     assert one.stdout == run("hierarchy", table, "--classes", "kind", *FAST, "--seed", 1).stdout
 
 
+def test_an_estimate_outside_its_posterior_is_told(table, monkeypatch):
+    from arbora.inference.diagnostics import GroupCount
+    from arbora.models.vector_estimator import VectorEstimator
+
+    def many(self, level=None):
+        return GroupCount(np.array([15, 18]), np.array([0.5, 0.5]), 15, 16.5, (15, 18), 0.95)
+
+    inside = json.loads(run("hierarchy", table, "--model", "dpgmm", *FAST, "--json").stdout)
+    assert inside["levels"][0]["outside_interval"] is None
+    monkeypatch.setattr(VectorEstimator, "n_groups_posterior", many)
+    told = "the point estimate has 2 groups, outside the 95% interval of their posterior, 15 to 18"
+    outside = json.loads(run("hierarchy", table, "--model", "dpgmm", *FAST, "--json").stdout)
+    assert told in outside["levels"][0]["outside_interval"]
+    shown = " ".join(run("hierarchy", table, "--model", "dpgmm", *FAST).stdout.split())
+    assert f"look again: level 1: {told}" in shown
+
+
 def test_options_reach_the_model(table, tmp_path):
     path = tmp_path / "m.arbora"
     run("hierarchy", table, *FAST, "--columns", "x", "--prior", "nested", "--scaling", "none", "--save", path)

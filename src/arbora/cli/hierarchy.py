@@ -246,12 +246,14 @@ def _facts(estimator: Any, data: Any, model: str) -> dict[str, Any]:
     from sklearn.metrics import adjusted_rand_score
 
     levels = []
+    outside = {one.level: one.sentence for one in estimator.estimate_outside_posterior()}
     for l, labels in enumerate(estimator.level_labels_):
         count = estimator.n_groups_posterior(l)
         told = {
             "groups": int(labels.max()) + 1,
             "groups_mean": count.mean,
             "groups_interval": list(count.interval),
+            "outside_interval": outside.get(l),
             "sizes": [int((labels == g).sum()) for g in range(int(labels.max()) + 1)],
         }
         if data.target is not None:
@@ -279,5 +281,7 @@ def _show(found: dict[str, Any]) -> None:
         console.print(f"level {l}: {counted(level['groups'], 'group')} of {sizes}")
         agreed = f"; adjusted Rand index {level['adjusted_rand']:.3f}" if "adjusted_rand" in level else ""
         console.print(f"  posterior of their number: mean {level['groups_mean']:.1f}, 95% {low} to {high}{agreed}")
+        if level["outside_interval"] is not None:
+            console.print(f"  look again: {level['outside_interval']}")
     if found["newick"] is not None and found["n_rows"] <= 60:
         console.print(printable(found["newick"]))
