@@ -8,7 +8,7 @@ from sklearn.datasets import make_blobs
 from sklearn.metrics import adjusted_rand_score
 
 import arbora as ab
-from arbora.errors import RowsError
+from arbora.errors import ModelFileError, RowsError
 
 pytestmark = pytest.mark.filterwarnings("ignore::arbora.errors.ChainsDisagreeWarning")
 BRIEF = {"n_iter": 8, "n_chains": 2, "n_jobs": 1, "random_state": 0}
@@ -79,6 +79,25 @@ def test_new_values_in_a_constant_column_are_told_of(kind, blobs, tmp_path, capl
     with caplog.at_level(logging.WARNING):
         np.testing.assert_array_equal(ab.load(tmp_path / "m.arbora").predict_levels(other), expected)
     assert "column 2 was 0 in every training row and is not in the model; 5 rows have another value" in caplog.text
+
+
+def test_files_of_models_that_had_all_columns_are_read(kind, plain, blobs, tmp_path, monkeypatch):
+    monkeypatch.setattr(kind, "_saved", tuple(name for name in kind._saved if name != "varying_columns_"))
+    plain.save(tmp_path / "old.arbora")
+    monkeypatch.undo()
+    old = ab.load(tmp_path / "old.arbora")
+    assert old.varying_columns_.tolist() == [0, 1, 2]
+    np.testing.assert_array_equal(old.predict_levels(blobs[0]), plain.predict_levels(blobs[0]))
+
+
+@pytest.mark.parametrize("columns", [[0, 1, 1], [2, 1, 0], [0, 1, 3], [-1, 0, 1], [], [0, 1]])
+def test_files_with_columns_that_cannot_be_are_refused(plain, tmp_path, columns):
+    forged = type(plain)(**BRIEF)
+    forged.__dict__.update(plain.__dict__)
+    forged.varying_columns_ = np.array(columns, np.int64)
+    forged.save(tmp_path / "m.arbora")
+    with pytest.raises(ModelFileError):
+        ab.load(tmp_path / "m.arbora")
 
 
 def test_a_matrix_as_scale0_loses_the_same_columns(blobs):

@@ -21,6 +21,7 @@ Ints = NDArray[np.int64]
 FARTHEST = 1e100  # that a row may be, in the space of the model: squares must be numbers
 LARGEST, SMALLEST = 1e300, 1e-300  # value, and deviation, of a column that is scaled
 ROUNDING = 1e-12  # of the largest value of a column: a deviation up to this is rounding
+CHANGED = 1e-9  # of the value of a column that did not vary: a difference beyond this is told
 MOST_NAMED = 5  # columns in a message
 
 WANTED = "wanted a number in every cell: fill it in, or leave out the row or the column"
@@ -171,7 +172,7 @@ def tell_changed(rows: Floats, offset: Floats, inside: Ints, names: list[str] | 
     """Say which columns that never changed in training do so now; the model cannot look at them."""
     still = np.setdiff1d(np.arange(rows.shape[1]), inside)
     with np.errstate(over="ignore"):
-        changed = (np.abs(rows[:, still] - offset[still]) > 2.0 * ROUNDING * np.abs(offset[still])).sum(axis=0)
+        changed = (np.abs(rows[:, still] - offset[still]) > CHANGED * np.abs(offset[still])).sum(axis=0)
     for c, n in list(zip(still[changed > 0], changed[changed > 0], strict=True))[:MOST_NAMED]:
         log.warning(
             "column %s was %g in every training row and is not in the model; %d rows have another value there, which "

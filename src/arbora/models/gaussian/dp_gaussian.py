@@ -25,7 +25,7 @@ class DPGaussianMixture(GaussianHierarchy):
         the units of the data, fixes it all.  The covariance of a group is scale0 / (dof0 - n_columns - 1) on average.
     kappa0 : how close to the centre of the data means of groups are, in covariances of a group; None learns it,
         log-uniform from 1e-3 to 10.
-    dof0 : degrees of freedom of the prior; None: n_columns + 2.
+    dof0 : degrees of freedom of the prior; None: 2 more than columns that vary.
     scaling : ``"columns"`` brings every column to variance one, ``"common"`` all of them by one factor, None neither.
     n_split_merge : splits or mergers tried in a sweep.
     init, n_start : where chains start: "sequential", rows seated one after the other (of 1,000 rows or more, 500
