@@ -295,7 +295,7 @@ class Hierarchy:
 
 def _is_whole(value: Any) -> bool:
     """Whether a value is a whole number of 0 or more, as JSON has them."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and value >= 0
+    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
 
 
 def _check_stored_node(z: int, parent: Any, level: Any, levels: Sequence[Any]) -> None:
