@@ -10,12 +10,21 @@ from . import options as opt
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, usage
 
-# Names of options, as parameters, that some models only have.
-OF_EM = ("components", "init", "n_init", "max_iter", "tol")
-OF_SWEEPS = ("update", "sweeps", "chains", "concentration")
-OF_UNIONS = ("labels", "noise_cost", "search")
-NOT_OF_UNIONS = ("states", "absent", "structure", "prior", "init", "n_init", "max_iter", "tol", "n_slots")
-IN_PASSES = ("memory", "scheduler", "checkpoint")
+# Options, by the names of their parameters, that a model has.
+_PASSES = ("memory", "scheduler", "checkpoint")
+_TREE = ("states", "absent", "structure", "prior", "n_slots")
+_CHAINS = ("sweeps", "chains", "concentration")
+_EM = ("n_init", "max_iter", "tol")
+OPTIONS = {
+    opt.Kind.patterns: ("components", *_CHAINS, *_PASSES),
+    opt.Kind.grammar: ("components", *_EM, *_CHAINS, *_PASSES),
+    opt.Kind.mixture: ("components", *_TREE, "init", *_EM, *_PASSES),
+    opt.Kind.infinite: (*_TREE, "update", *_CHAINS, *_PASSES),
+    opt.Kind.single: (*_TREE, *_EM, *_PASSES),
+    opt.Kind.unions: ("components", "labels", "noise_cost", "search"),
+}
+WITH_CHAINS = (opt.Kind.auto, opt.Kind.patterns, opt.Kind.grammar, opt.Kind.infinite)  # their checkpoint is a folder
+NOT_OF_MODELS = ("components", "memory", "scheduler")
 NAMES = {"states": "n_states", "sweeps": "n_iter", "chains": "n_chains"}  # of the models, where they are others
 
 
@@ -23,7 +32,7 @@ NAMES = {"states": "n_states", "sweeps": "n_iter", "chains": "n_chains"}  # of t
 @command
 def cluster(
     paths: opt.Paths,
-    kind: opt.KindOption = opt.Kind.mixture,
+    kind: opt.KindOption = opt.Kind.auto,
     components: opt.Components = None,
     states: opt.States = None,
     absent: opt.AbsentOption = None,
@@ -65,9 +74,10 @@ def cluster(
     \b
     Examples:
       arbora cluster corpus/
-      arbora cluster corpus/ -k 11 --states 4 --output clusters.csv --save model.arbora
+      arbora cluster corpus/ -k 11 --output clusters.csv --save model.arbora
       arbora cluster trees.jsonl --report report.html --seed 7 --jobs -1
       arbora cluster corpus/ --classes folder --read text=kind
+      arbora cluster corpus/ --model mixture -k 11 --states 4
       arbora cluster corpus/ --model infinite --chains 4 --jobs -1
       arbora cluster corpus.store -k 11 --scheduler tcp://host:8786
       arbora cluster trees.nwk --model single --states 6 --json
@@ -81,60 +91,59 @@ def cluster(
         concentration=concentration, labels=labels or None, noise_cost=noise_cost, search=search, memory=memory,
         scheduler=scheduler, checkpoint=checkpoint,
     )  # fmt: skip
-    check(kind, asked)
+    kind = settle(kind, asked)
     opt.check_jobs(jobs)
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
         targets = results.Outputs(output, save, report, picture)
-        targets.check([*inputs.files, files.table_of(classes)], checkpoint, kind is opt.Kind.infinite)
-        if kind is opt.Kind.unions:
-            forest = reading.read_trees(inputs, skip_bad, classes, quiet)
-            interrupted = _unions(forest, inputs, asked, jobs, targets, as_json, teller)
-        else:
-            forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
-            with reading.workers_of(scheduler, forest):
-                fitted = _fit(forest, kind, asked, jobs, seed, teller)
-            fitted.model.provenance_["reading"] = inputs.remembered()
-            fitted.facts["not_read"] = inputs.not_read
-            results.tell(forest, fitted, targets, opt.command_line(), as_json, teller)
-            interrupted = fitted.interrupted
-    if interrupted:
+        targets.check([*inputs.files, files.table_of(classes)], checkpoint, kind in WITH_CHAINS)
+        forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
+        with reading.workers_of(scheduler, forest):
+            fitted = fit(forest, kind, asked, jobs, seed, teller)
+        fitted.model.provenance_["reading"] = inputs.remembered()
+        fitted.facts["not_read"] = inputs.not_read
+        results.tell(forest, fitted, targets, opt.command_line(), as_json, teller)
+    if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
 
 
-def check(kind: opt.Kind, asked: dict[str, Any]) -> None:
-    """Refuse options that the model does not have."""
+def settle(kind: opt.Kind, asked: dict[str, Any]) -> opt.Kind:
+    """The model that the options belong to; refuse options that it does not have.
 
-    def none_of(names: tuple[str, ...], why: str) -> None:
-        opt.refuse({name: asked.get(name) for name in names}, why)
-
-    if kind is opt.Kind.unions:
-        none_of(NOT_OF_UNIONS, "a mixture of unions has none; leave this out, or use --model mixture")
-        none_of(IN_PASSES, "unions are found in memory and in one go; leave this out")
-    else:
-        none_of(OF_UNIONS, "only a mixture of unions has it; add --model unions")
-    if kind is opt.Kind.infinite:
-        none_of(OF_EM, "the infinite mixture has none; leave this out, or use --model mixture")
-    else:
-        none_of(OF_SWEEPS, "only the infinite mixture has one; leave this out, or use --model infinite")
-    if kind is opt.Kind.single:
-        none_of(("components", "init"), "a single model has none; leave this out, or use --model mixture")
+    With ``auto``, an option that only one model has chooses that model; if no option does, the trees choose.
+    """
+    if kind is opt.Kind.auto:
+        fitting = [one for one in OPTIONS if set(asked) <= set(OPTIONS[one])]
+        if opt.Kind.patterns in fitting:
+            return opt.Kind.auto
+        if not fitting:
+            raise usage(f"--{min(asked)}", "no model has all of these options; choose one with --model")
+        return fitting[0]
+    for name in asked:
+        if name not in OPTIONS[kind]:
+            others = ", ".join(one.value for one in OPTIONS if name in OPTIONS[one])
+            opt.refuse({name: asked[name]}, f"--model {kind.value} has none; only {others}: leave this out")
     if kind is opt.Kind.mixture and "checkpoint" in asked and "components" not in asked:
         raise usage("--checkpoint", "the search for the number of clusters has none; give --components")
+    return kind
 
 
-def _fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, seed: int, teller: Teller) -> Any:
-    """The fitted model that was asked for."""
-    from . import fitting
+def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, seed: int, teller: Teller) -> Any:
+    """The fitted model that was asked for, or that suits the trees."""
+    from .fits import FITS
 
-    others = ("components", "memory", "scheduler", *OF_UNIONS)
-    settings = {NAMES.get(name, name): _plain(value) for name, value in asked.items() if name not in others}
+    settings = {NAMES.get(name, name): _plain(value) for name, value in asked.items() if name not in NOT_OF_MODELS}
     settings |= opt.given(n_jobs=jobs) | {"random_state": seed}
-    if kind is opt.Kind.single:
-        return fitting.fit_single(forest, settings, teller)
-    if kind is opt.Kind.infinite:
-        return fitting.fit_infinite(forest, settings, teller)
-    return fitting.fit_mixture(forest, asked.get("components"), settings, teller)
+    components = asked.get("components")
+    if kind is not opt.Kind.auto:
+        return FITS[kind.value](forest, components, settings, teller)
+    from ..models.choose import choose_model
+
+    chosen, reason = choose_model(forest)
+    if chosen == "infinite" and components is not None:
+        chosen = "mixture"
+    fitted = FITS[chosen](forest, components, settings, teller)
+    return fitted._replace(how=f"{fitted.how} Arbora chose {reason}; --model sets another.")
 
 
 def _plain(value: Any) -> Any:
@@ -144,16 +153,3 @@ def _plain(value: Any) -> Any:
     if isinstance(value, Enum):
         return value.value
     return str(value) if isinstance(value, Path) else value
-
-
-def _unions(
-    forest: Any, inputs: Any, asked: dict[str, Any], jobs: int | None, targets: Any, as_json: bool, teller: Teller
-) -> bool:
-    """Fit a mixture of unions and tell of it; whether Ctrl-C ended the search."""
-    from . import unions
-
-    settings = {name: _plain(value) for name, value in asked.items() if name in OF_UNIONS}
-    found = unions.fit(forest, asked.get("components"), settings | opt.given(n_jobs=jobs), teller)
-    found.model.provenance_["reading"] = inputs.remembered()
-    unions.tell(forest, found, targets, opt.command_line(), as_json, teller)
-    return found.interrupted

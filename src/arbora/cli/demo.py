@@ -36,7 +36,7 @@ def demo(
     from ..datasets import load_demo
     from ..datasets.documents import write_documents
     from ..errors import ReadError
-    from . import files, fitting, results
+    from . import files, results, sampled
 
     with Teller(quiet).listening() as teller:
         if output.exists() and not output.is_dir():
@@ -49,7 +49,7 @@ def demo(
         forest = load_demo()
         if documents is not None:
             teller.say(f"{documents}: {write_documents(forest, documents)} documents")
-        fitted = fitting.fit_mixture(forest, None, {"random_state": seed}, teller)
+        fitted = sampled.fit_patterns(forest, None, {"random_state": seed}, teller)
         results.tell(forest, fitted, targets, command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)

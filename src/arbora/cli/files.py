@@ -123,16 +123,16 @@ def has_package(name: str) -> bool:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def assignments(model: Any, forest: Forest, labels: Any = None) -> Columns:
+def assignments(model: Any, forest: Forest, labels: Any = None, probability: Any = None, score: Any = None) -> Columns:
     """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen.
 
-    `labels` are the clusters, if they are known.  A tree that may be of a new group (cluster -1) has the probability of
+    `labels`, `probability` and `score` are computed unless they are given.  A tree that may be of a new group (cluster -1) has the probability of
     that, which is the last column of `predict_proba`.
     """
     forest = forest.with_vocabulary(model.vocabulary_)
-    probability = model.predict_proba(forest)
+    probability = model.predict_proba(forest) if probability is None else probability
     cluster = np.asarray(model.predict(forest) if labels is None else labels)
-    score = model.score_samples(forest)
+    score = model.score_samples(forest) if score is None else score
     reads_labels = getattr(model, "labels", True) is not False
     unseen = [_n_unseen(part, reads_labels) for part in forest.parts()]
     columns: Columns = {

@@ -1,12 +1,11 @@
 """Fitting from the command line: settings into a model, and the number of components when nobody gives it."""
 
-import sys
 from typing import Any, NamedTuple
 
 from ..errors import ForestError
 from ..evaluate.summary import counted
 from ..forest.forest import Forest
-from ..models import HiddenTree, HiddenTreeMixture, InfiniteHiddenTreeMixture
+from ..models import HiddenTree, HiddenTreeMixture
 from .terminal import Interrupts, Teller
 
 # Numbers of components to try; the search ends once two in a row are worse than the best.
@@ -25,13 +24,13 @@ class Fitted(NamedTuple):
     warned: list[str]
 
 
-def fit_single(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
+def fit_single(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
     """One hidden tree model; clusters are states of the root."""
     with Interrupts() as interrupts, teller.working("fitting one hidden tree"):
         model = HiddenTree(**settings).fit(forest)
     how = f"One model of {counted(model.n_states, 'state')}; a cluster is a state of the root."
     how += _in_use(model, model.n_states)
-    return _by_em(model, how, interrupts.heard, forest, {})
+    return fit_by_em(model, how, interrupts.heard, forest, {})
 
 
 def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
@@ -43,37 +42,10 @@ def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any]
     few = f" for only {counted(forest.n_trees, 'tree')}" if components > forest.n_trees else ""
     n_used = len(set(model.labels_.tolist()))
     used = ", as asked." if n_used == components else f" asked{few}, {n_used} in use."
-    return _by_em(model, counted(components, "component") + used, interrupts.heard, forest, {})
+    return fit_by_em(model, counted(components, "component") + used, interrupts.heard, forest, {})
 
 
-def fit_infinite(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
-    """A Dirichlet-process mixture; the number of groups is learnt."""
-    bar = not teller.quiet and sys.stderr.isatty()
-    model = InfiniteHiddenTreeMixture(**settings, verbose=int(bar)).fit(forest)
-    trace, interrupted = model.trace_, model.trace_.interrupted
-    posterior = model.n_components_posterior()
-    low, high = posterior.interval
-    how = f"{counted(model.n_components_, 'group')} in the fitted draw; the kept draws have {low} to {high}."
-    kind = "exact sampling" if model.update == "gibbs" else "the paper's Algorithm 2"
-    told = [f"{counted(model.n_iter_, 'sweep')} of {kind}, {counted(trace.n_chains, 'chain')}."]
-    facts = {
-        "update": model.update,
-        "sweeps": list(trace.n_sweeps),
-        "concentration": model.concentration_,
-        "n_groups_posterior": {
-            str(k): float(p) for k, p in zip(posterior.n_groups, posterior.probability, strict=True)
-        },
-        "objective": model.history_[-1],
-    }
-    warned = [f"Interrupted: this is what {counted(model.n_iter_, 'sweep')} gave."] if interrupted else []
-    if trace.n_chains > 1 and trace.n_draws > 3:
-        report = model.chain_report()
-        facts["chains"] = report.verdict
-        (told if report.agree else warned).append(report.verdict[0].upper() + report.verdict[1:] + ".")
-    return Fitted(model, how, interrupted, facts, told, warned)
-
-
-def _by_em(model: Any, how: str, interrupted: bool, forest: Forest, tried: dict[int, float]) -> Fitted:
+def fit_by_em(model: Any, how: str, interrupted: bool, forest: Forest, tried: dict[int, float]) -> Fitted:
     """What a fit by EM has to tell, in terms of the command line."""
     objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
     told = [f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]
@@ -131,4 +103,4 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
     values = ", ".join(map(str, tried))
     how = f"{counted(best.n_components, 'component')}: the lowest AIC of {values}; --components sets the number."
     how += _in_use(best, best.n_components)
-    return _by_em(best, how, interrupts.heard, forest, tried)
+    return fit_by_em(best, how, interrupts.heard, forest, tried)

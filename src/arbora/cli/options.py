@@ -34,6 +34,9 @@ class Format(StrEnum):
 class Kind(StrEnum):
     """Models that cluster."""
 
+    auto = "auto"
+    patterns = "patterns"
+    grammar = "grammar"
     mixture = "mixture"
     infinite = "infinite"
     single = "single"
@@ -167,13 +170,16 @@ KindOption = Annotated[
     Kind,
     typer.Option(
         "--model",
-        help="A mixture; an infinite one, which learns how many groups; a single model's root states; unions: by "
-        "structure, for any order of nodes.",
+        help="auto: what suits the trees, and why. patterns: local patterns of labels; the number of groups is learnt, "
+        "or given. grammar: which label follows which. mixture: hidden trees. infinite: hidden trees, the number of "
+        "groups learnt. single: root states of one hidden tree. unions: shapes, in any order of children.",
     ),
 ]
 Components = Annotated[
     int | None,
-    setting("--components", "-k", of="n_components", unless="lowest AIC, 3 starts", min=1, help="Most clusters."),
+    setting(
+        "--components", "-k", of="n_components", unless="learnt; mixture: lowest AIC", min=1, help="Number of clusters."
+    ),
 ]
 States = Annotated[int | None, setting("--states", of="n_states", min=1, help="Hidden states of each component.")]
 AbsentOption = Annotated[
@@ -224,11 +230,20 @@ UpdateOption = Annotated[
     Update | None,
     setting("--update", of="update", help="Infinite: sample the posterior (gibbs), or the paper's search (em)."),
 ]
-Sweeps = Annotated[int | None, setting("--sweeps", of="n_iter", min=1, help="Infinite: sweeps of a chain.")]
-Chains = Annotated[int | None, setting("--chains", of="n_chains", min=1, help="Infinite: chains to compare.")]
+Sweeps = Annotated[
+    int | None, setting("--sweeps", of="n_iter", min=1, help="Patterns, grammar, infinite: sweeps of a chain.")
+]
+Chains = Annotated[
+    int | None, setting("--chains", of="n_chains", min=1, help="Patterns, grammar, infinite: chains to compare.")
+]
 Concentration = Annotated[
     float | None,
-    setting("--concentration", of="concentration", min=1e-9, help="Infinite: more means more groups a priori."),
+    setting(
+        "--concentration",
+        of="concentration",
+        min=1e-9,
+        help="Patterns, grammar, infinite: more means more groups a priori.",
+    ),
 ]
 Labels = Annotated[bool, typer.Option("--labels", help="Unions: labels count, too; without this, structure alone.")]
 NoiseCost = Annotated[
@@ -243,7 +258,7 @@ Checkpoint = Annotated[
     Path | None,
     typer.Option(
         "--checkpoint",
-        help="A file (infinite: a folder) to save the fit in as it runs; the same command then goes on from it.",
+        help="A file (patterns, grammar, infinite: a folder) to save the fit in as it runs; the same command then goes on from it.",
     ),
 ]
 ClusterTable = Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")]

@@ -48,15 +48,14 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     with teller.working("summing up"):
         chosen = _for_summary(forest, teller)
         some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
-        proba = model.predict_proba(some)
-        new_group = getattr(model, "n_components_", -1) == proba.shape[1] - 1
-        summary = summarise(some, labels, proba, new_group=new_group)
+        found = assign(fitted, some, labels)
+        summary = summarise(some, labels, found.proba, new_group=found.new_group)
         told = [fitted.how, *fitted.told], fitted.warned
-        facts = _facts(model, fitted, forest)
+        facts = _facts(model, fitted, found)
         if outputs.model is not None:  # first, for it took longest to make
             model.save(outputs.model)
         if outputs.table is not None:
-            files.write_table(outputs.table, files.assignments(model, forest, model.labels_))
+            files.write_table(outputs.table, _columns(model, forest, found if some is forest else None))
         if outputs.picture is not None:
             files.write_bytes(outputs.picture, _draw(model, some, labels, summary))
         if outputs.report is not None:
@@ -81,23 +80,54 @@ def _for_summary(forest: Forest, teller: Teller) -> NDArray[np.int64]:
     return np.linspace(0, n - 1, MAX_SUMMED_UP).astype(np.int64)
 
 
-def _facts(model: Any, fitted: Fitted, forest: Forest) -> dict[str, Any]:
+class Assignments(NamedTuple):
+    """Where trees belong, computed once for all that is written."""
+
+    label: Any
+    proba: Any  # [tree, cluster]; None where a broken-off search left too many clusters to compare
+    score: Any  # [tree]
+    new_group: bool  # the last column of `proba` is a group never seen
+
+
+def assign(fitted: Fitted, forest: Forest, labels: Any) -> Assignments:
+    """Probabilities and scores of these trees."""
+    model = fitted.model
+    if fitted.interrupted and hasattr(model, "unions_"):
+        return Assignments(labels, None, None, False)
+    proba = model.predict_proba(forest)
+    new_group = getattr(model, "n_components_", -1) == proba.shape[1] - 1
+    return Assignments(labels, proba, model.score_samples(forest), new_group)
+
+
+def _columns(model: Any, forest: Forest, found: Assignments | None) -> Any:
+    """Columns of the table; of a store they are computed anew, file by file."""
+    if found is None:
+        return files.assignments(model, forest, model.labels_)
+    if found.proba is None:
+        return files.assigned(found.label, forest)
+    return files.assignments(model, forest, found.label, found.proba, found.score)
+
+
+def _facts(model: Any, fitted: Fitted, found: Assignments) -> dict[str, Any]:
     """How the model was fitted and how well; with the data, enough to fit it again."""
     return {
-        "seed": model.random_state,
+        "model": type(model).__name__,
+        "n_components": getattr(model, "n_components_", getattr(model, "n_components", None)),
+        "seed": getattr(model, "random_state", None),
         "components": fitted.how,
         "interrupted": fitted.interrupted,
         **fitted.facts,
-        "mean_log_likelihood": model.score(forest),
+        "mean_log_likelihood": None if found.score is None else float(np.mean(found.score)),
         "provenance": model.provenance_,
     }
 
 
 def _draw(model: Any, forest: Forest, labels: Sequence[int], summary: Summary) -> bytes:
     from .. import plot
+    from ..report.clusters import encoded
 
-    sparse_output = model.sparse_output
-    codes = model.set_params(sparse_output=True).transform(forest)
-    model.set_params(sparse_output=sparse_output)
-    figure = plot.overview(codes, labels, model.history_, forest.target, summary.agreement)
+    if hasattr(model, "unions_"):
+        return plot.png_bytes(plot.archetypes(model))
+    codes, _ = encoded(model, forest)
+    figure = plot.overview(codes, labels, getattr(model, "history_", None), forest.target, summary.agreement)
     return plot.png_bytes(figure)

@@ -128,19 +128,20 @@ def silhouette(values: ArrayLike, labels: ArrayLike, ax: Any = None) -> Any:
 def overview(
     encoding: Any,
     labels: ArrayLike,
-    objective: ArrayLike,
+    objective: ArrayLike | None,
     target: ArrayLike | None = None,
     agreement: Agreement | None = None,
 ) -> Any:
-    """Compose one picture: the map, the sizes, the objective and, if classes are known, the classes by cluster."""
+    """Compose one picture: the map, the sizes, and, where they are given, the objective and the classes by cluster."""
     figure = new_figure(12.0, 6.5)
-    n_small = 2 if agreement is None else 3
+    n_small = 1 + (agreement is not None) + (objective is not None)
     grid = figure.add_gridspec(n_small, 2, width_ratios=(1.55, 1.0))
     clusters_map(encoding, labels, target, figure.add_subplot(grid[:, 0]))
     sizes(labels, figure.add_subplot(grid[0, 1]))
     if agreement is not None:
         confusion(agreement, figure.add_subplot(grid[1, 1]))
-    history(objective, figure.add_subplot(grid[-1, 1]))
+    if objective is not None:
+        history(objective, figure.add_subplot(grid[-1, 1]))
     return figure
 
 

@@ -223,7 +223,7 @@ def _draw_typical(groups: list[dict[str, Any]], forest: Forest, words: Words) ->
 
 def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
     """Trees on the plane of their codes."""
-    codes, what = encoded(model, grouped)
+    codes, what = encoded(model, grouped.forest, grouped.training)
     place, explained = principal_plane(codes)
     page = col.on_grid(place[shown])
     page["axes"] = [f"principal component {c + 1}, {explained[c]:.0%} of the variance" for c in range(2)]
@@ -235,21 +235,23 @@ def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
     return page
 
 
-def encoded(model: Any, grouped: Grouped) -> tuple[Any, str]:
+def encoded(model: Any, forest: Forest, training: bool = False) -> tuple[Any, str]:
     """Trees as rows of numbers, and what these are."""
-    if grouped.training and hasattr(model, "medoid_"):
-        distance = _own_distance(model, np.arange(grouped.forest.n_trees), model.medoid_)
+    if training and hasattr(model, "medoid_"):
+        distance = _own_distance(model, np.arange(forest.n_trees), model.medoid_)
         return distance, "the distances to the medoids"
     if hasattr(model, "merge_gains"):
-        return model.merge_gains(grouped.forest), "what each cluster would gain by taking the tree, in nats"
+        return model.merge_gains(forest), "what each cluster would gain by taking the tree, in nats"
+    if hasattr(model, "patterns_"):
+        return model.patterns_.transform(forest), "the patterns of the trees"
     encoder = getattr(model, "encoder_", model)
     if not hasattr(encoder, "transform"):
-        return slot_label_counts(grouped.forest), "counts of labels by place"
+        return slot_label_counts(forest), "counts of labels by place"
     if "sparse_output" not in encoder.get_params():
-        return encoder.transform(grouped.forest), "the codes of the model"
+        return encoder.transform(forest), "the codes of the model"
     before = encoder.sparse_output
     try:
-        codes = encoder.set_params(sparse_output=True).transform(grouped.forest)
+        codes = encoder.set_params(sparse_output=True).transform(forest)
     finally:
         encoder.set_params(sparse_output=before)
     return sparse.csr_array(codes), "the codes of the model"

@@ -1,0 +1,75 @@
+"""Fits whose number of groups is learnt by sampling: what they found, how sure that is, and what to do if it is not."""
+
+import sys
+from typing import Any
+
+from ..evaluate.summary import counted
+from ..forest.forest import Forest
+from ..models import InfiniteHiddenTreeMixture, PatternMixture, TreeGrammarMixture
+from .fitting import Fitted, fit_by_em
+from .terminal import Interrupts, Teller
+
+
+def fit_patterns(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
+    """Groups of trees by the patterns they contain; the number is learnt unless it is given."""
+    model = PatternMixture(components, **settings, verbose=_bar(teller)).fit(forest)
+    facts = {"power": model.power_, "log_posterior": model.log_posterior_, "converged": model.converged_}
+    told = []
+    if len(model.fitted_trees_) < forest.n_trees:
+        n, most = counted(forest.n_trees, "tree"), counted(len(model.fitted_trees_), "tree")
+        told.append(f"Groups were found on {most} drawn at random; the others of {n} were put into them.")
+    return _sampled(model, components, facts, told)
+
+
+def fit_grammar(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
+    """Groups of trees by which label follows which; the number is learnt unless it is given."""
+    if components is None:
+        return _sampled(TreeGrammarMixture(None, **settings, verbose=_bar(teller)).fit(forest), None, {}, [])
+    with Interrupts() as interrupts, teller.working(f"fitting {counted(components, 'component')}"):
+        model = TreeGrammarMixture(components, **settings).fit(forest)
+    return fit_by_em(model, f"{counted(components, 'component')}, as asked.", interrupts.heard, forest, {})
+
+
+def fit_infinite(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
+    """A Dirichlet-process mixture of hidden trees; the number of groups is learnt."""
+    model = InfiniteHiddenTreeMixture(**settings, verbose=_bar(teller)).fit(forest)
+    kind = "exact sampling" if model.update == "gibbs" else "the paper's Algorithm 2"
+    told = [f"{counted(model.n_iter_, 'sweep')} of {kind}, {counted(model.trace_.n_chains, 'chain')}."]
+    facts = {"update": model.update, "concentration": model.concentration_, "objective": model.history_[-1]}
+    return _sampled(model, None, facts, told)
+
+
+def _bar(teller: Teller) -> int:
+    return int(not teller.quiet and sys.stderr.isatty())
+
+
+def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: list[str]) -> Fitted:
+    """What chains say of the number of groups and of each other."""
+    trace = model.trace_
+    posterior = model.n_components_posterior()
+    low, high = (int(n) for n in posterior.interval)
+    n = counted(model.n_components_, "group")
+    how = f"{n}, as asked." if components is not None else f"{n}, a number learnt from the trees."
+    warned = []
+    if components is None:
+        spread = f"{low}" if low == high else f"{low} to {high}"
+        told = [f"95 % of the sampled partitions have {spread} groups.", *told]
+        if not low <= model.n_components_ <= high:
+            warned.append(
+                f"The {n} shown are one good partition, but the sampled ones have {spread}: do not report the number."
+            )
+    facts = {
+        **facts,
+        "sweeps": list(trace.n_sweeps),
+        "n_groups_posterior": {
+            str(k): float(p) for k, p in zip(posterior.n_groups, posterior.probability, strict=True)
+        },
+        "n_groups_interval": [low, high],
+    }
+    if trace.interrupted:
+        warned.insert(0, f"Interrupted: this is what {counted(min(trace.n_sweeps), 'sweep')} gave.")
+    if trace.n_chains > 1 and trace.n_draws > 3:
+        report = model.chain_report()
+        facts["chains"], facts["chains_agree"] = report.verdict, bool(report.agree)
+        (told if report.agree else warned).append(report.verdict[0].upper() + report.verdict[1:] + ".")
+    return Fitted(model, how, trace.interrupted, facts, told, warned)
