@@ -116,6 +116,7 @@ ON_TREES: dict[str, Callable[[], Any]] = {
     "SlotLabelCounts": ab.SlotLabelCounts,
     "PatternMixture": lambda: ab.PatternMixture(n_iter=4, n_chains=1, random_state=0),
     "TreePatterns": lambda: ab.TreePatterns(["rules2", "bigrams", "slots"]),
+    "TreeGrammarMixture": lambda: ab.TreeGrammarMixture(2, max_iter=2, tol=0.0, random_state=0),
     "TreeUnionMixture": lambda: ab.TreeUnionMixture(labels=True),
     "UnionEmbedding": lambda: ab.UnionEmbedding(2, labels=True, random_state=0),
     "TreeEditClustering": lambda: ab.TreeEditClustering(2, costs="learnt", random_state=0),

@@ -21,6 +21,7 @@ if TYPE_CHECKING:
     from .forest_estimator import ForestEstimator as ForestEstimator
     from .gaussian.dp_gaussian import DPGaussianMixture as DPGaussianMixture
     from .gaussian.nhcm import NHCM as NHCM
+    from .grammar.mixture import TreeGrammarMixture as TreeGrammarMixture
     from .hidden_tree.infinite import InfiniteHiddenTreeMixture as InfiniteHiddenTreeMixture
     from .hidden_tree.mixture import HiddenTreeMixture as HiddenTreeMixture
     from .hidden_tree.single import HiddenTree as HiddenTree

@@ -17,6 +17,7 @@ MODELS = {
     "SlotLabelCounts": "classifiers.slot_label_counts",
     "TreeClassifier": "classifiers.tree_classifier",
     "TreeEditClustering": "edit.clustering",
+    "TreeGrammarMixture": "grammar.mixture",
     "TreePatterns": "patterns.transformer",
     "TreeUnionMixture": "unions.mixture",
     "UnionEmbedding": "unions.embedding",

@@ -1,0 +1,127 @@
+"""Fits of a mixture of label chains: data, starts, EM at a fixed prior, stepwise EM."""
+
+import logging
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...errors import ArboraError
+from . import backoff, em, start
+from .backoff import Counts
+from .burstiness import urns_of
+from .em import Chains, Data, State
+from .events import Alphabet, Distinct, Events, Ints, distinct, events_of
+
+log = logging.getLogger(__name__)
+Floats = NDArray[np.float64]
+
+START_STEPS = 3  # rounds with the clusters of the start held fixed: they set what rows lean on
+TAU_EVERY = 3  # rounds between two searches for the burstiness
+
+
+class Trees(NamedTuple):
+    """Trees ready for a fit: distinct ones, and which is whose."""
+
+    data: Data
+    events: Events  # of the distinct trees
+    tree_row: Ints
+    n_trees: Floats  # [distinct tree], how many there are of it
+
+
+def trees_of(forest: Any, alphabet: Alphabet, weight: Floats | None, key: Ints | None = None) -> Trees:
+    """The distinct trees of a forest or store, over their own cells and, if given, those of a model."""
+    found = distinct(events_of(forest, alphabet))
+    if key is not None:
+        found = Distinct(over(found.events, np.union1d(key, found.events.key)), found.tree_row)
+    events = found.events
+    levels = backoff.levels_of(events.key, alphabet)
+    n_trees = np.bincount(found.tree_row, minlength=events.n_trees).astype(np.float64)
+    total = n_trees if weight is None else np.bincount(found.tree_row, weight, events.n_trees)
+    data = Data(alphabet, levels, backoff.own_places(levels), urns_of(events, alphabet.width), total)
+    return Trees(data, events, found.tree_row, n_trees)
+
+
+def over(events: Events, key: Ints) -> Events:
+    """The same events over a larger list of cells."""
+    return events._replace(key=key, cell=np.searchsorted(key, events.key)[events.cell])
+
+
+def first_resp(rng: np.random.Generator, trees: Trees, n_components: int, how: str) -> Floats:
+    """Responsibilities to start from: clusters of k-means, or a random component for each distinct tree."""
+    weight = trees.data.weight
+    if how == "random" or n_components == 1:
+        label = rng.integers(0, n_components, len(weight))
+    else:
+        label = start.clusters(trees.events, trees.n_trees, weight, n_components, rng)
+    return em.labels_as_resp(label, weight, n_components)
+
+
+def started(trees: Trees, resp: Floats, tau: float | None) -> Chains:
+    """A model of the start: its shorter contexts and strengths are the prior of the fit."""
+    model = em.first_model(trees.data, resp, em.FIRST_TAU if tau is None else tau)
+    for step in range(START_STEPS):
+        model, _ = em.free_step(trees.data, model, resp, tau is None and step == START_STEPS - 1)
+    return model
+
+
+class Fit(NamedTuple):
+    """A model, the objective after each round, and why the rounds ended."""
+
+    model: Chains
+    history: list[float]
+    converged: bool
+    interrupted: bool
+
+
+def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float) -> Fit:
+    """EM at the prior of the model until a round gains less than `tol` nats a tree; Ctrl-C keeps the last round."""
+    data = trees.data
+    prior = em.prior_of(data, model)
+    state: State = em.evaluate(data, prior, model)
+    history: list[float] = []
+    try:
+        for number in range(max_iter):
+            before = state.objective
+            state = em.fixed_step(data, prior, state, learn_tau and number % TAU_EVERY == 0)
+            if np.isnan(state.objective):
+                raise ArboraError(f"EM iteration {number + 1}: the objective is not a number; please report this")
+            history.append(state.objective)
+            log.info("iteration %d: %.6f nats a tree", number + 1, state.objective)
+            if state.objective - before < tol:
+                return Fit(state.model, history, True, False)
+    except KeyboardInterrupt:
+        if not history:
+            raise
+        log.warning("interrupted: keeping the parameters of iteration %d", len(history))
+        return Fit(state.model, history, False, True)
+    return Fit(state.model, history, False, False)
+
+
+def widened(model: Chains, old: Ints, levels: backoff.Levels, alphabet: Alphabet) -> Chains:
+    """The model over more cells, those added empty."""
+    before = backoff.levels_of(old, alphabet)
+    cell = np.zeros((len(levels.cell_key), model.counts.cell.shape[1]))
+    cell[np.searchsorted(levels.cell_key, old)] = model.counts.cell
+    pair = np.zeros((len(levels.pair_key), model.counts.pair.shape[1]))
+    pair[np.searchsorted(levels.pair_key, before.pair_key)] = model.counts.pair
+    return model._replace(counts=Counts(cell, pair))
+
+
+def stepwise(trees: Trees, model: Chains, total: Floats, seen: float, decay: float) -> tuple[Chains, Floats]:
+    """One step of stepwise EM on a batch: counts move towards its own; the model and the weights of components.
+
+    The step is the batch's share of all trees seen, to the power `decay`.  Shorter contexts and strengths follow.
+    """
+    data = trees.data
+    new, resp = em.free_step(data, model, None, False)
+    weight = float(data.weight.sum())
+    rate = (weight / (seen + weight)) ** decay
+    scale_old = (1.0 - rate) * (seen + weight) / seen
+    scale_new = rate * (seen + weight) / weight
+    count = scale_old * model.counts.cell + scale_new * new.counts.cell
+    counts = Counts(count, backoff.pairs_of(data.levels, count))
+    tables = backoff.tables_of(data.levels, counts, data.alphabet)
+    strength = backoff.learn_strengths(data.levels, tables, model.strength)
+    total = scale_old * total + scale_new * resp.sum(axis=0)
+    return Chains((total + em.WEIGHT_PRIOR) / (total + em.WEIGHT_PRIOR).sum(), counts, strength, model.tau), total

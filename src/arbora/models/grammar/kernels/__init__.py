@@ -1,0 +1,1 @@
+"""Loops over the events of label chains; no classes, no checks."""

@@ -1,0 +1,544 @@
+"""TreeGrammarMixture: a mixture of label chains, fitted by EM or, with the number unknown, sampled."""
+
+import os
+import warnings
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ...errors import ChainsDisagreeWarning, NotConvergedWarning, SettingError
+from ...forest.forest import Forest
+from ...inference.chains import Trace, run_chains
+from ...seeds import resolve_seed
+from ..file_checks import check_array
+from ..forest_estimator import ForestEstimator, fingerprint
+from ..model_file import plain
+from ..settings import check_count, check_number, check_weight
+from ..vector_estimator import central_draw, spread_out
+from . import backoff, fitting, infinite, loo, sampling
+from .backoff import Counts
+from .burstiness import log_likelihood, urns_of
+from .em import Chains
+from .events import Alphabet, alphabet_of, distinct, events_of
+from .merging import Marginal, merge_all
+from .reading import GroupReader
+
+Floats = NDArray[np.float64]
+
+STARTS = ("kmeans", "random")
+MAX_COMPARED = 100  # draws among which the central one is looked for
+MAX_PARAMETERS = 5 * 10**8  # counts of cells, 4 GB
+
+
+class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
+    """Cluster labelled trees by a mixture of label chains: which label comes next, or that no child follows.
+
+    A component gives the next child, or STOP, a probability given the label of the parent and of the sibling before.
+    Rows lean on shorter contexts (back-off), and a tree may repeat itself (burstiness).  It is a distribution of whole
+    ordered trees: `score_samples` is the log-likelihood of shape, labels and order, and `sample` draws whole trees.
+
+    Parameters
+    ----------
+    n_components : int or None, default 8
+        Number of components.  None learns the number by a Dirichlet process, without burstiness and with rows that
+        lean on contexts of all trees.  It mostly finds more groups than people name; see `hierarchy_`.
+    burstiness : "learn" or float, default "learn"
+        How much a tree repeats itself: 0 is a plain mixture of multinomials.
+    start : {"kmeans", "random"}
+        Where EM starts: clusters of the trees' cells, or at random.
+    n_init : int
+        Starts; the one of highest objective is kept.  A higher objective is not always a better clustering.
+    max_iter, tol : int, float
+        EM ends when an iteration gains less than tol nats per tree, or after max_iter.
+    learning_decay : float
+        The step of `partial_fit` is the batch's share of all trees seen, to this power.
+    concentration : float
+        Of the Dirichlet process; larger means more groups a priori.
+    concentration_prior : (shape, rate) or None
+        Of a gamma prior, to learn the concentration; None keeps it fixed.
+    n_start : int
+        Groups of the k-means start of the chains.
+    n_split_merge : int
+        Splits or merges that a sweep proposes.
+    n_iter, burn_in, thin : int
+        Sweeps of each chain; draws are kept after `burn_in` of them (None: half), every `thin`.
+    n_chains, n_jobs : int
+        Chains, and processes to run them in; the result does not depend on n_jobs.
+    checkpoint : path or None
+        A folder in which chains are saved as they run, and from which a broken run goes on.
+    random_state : None, int or generator
+    verbose : int
+        1 shows a progress bar of the chains; every iteration is logged at level INFO in any case.
+
+    Attributes
+    ----------
+    labels_ : component of each training tree, by decreasing weight.
+    n_components_ : number of components.
+    weight_ : [component] mixing weights.
+    burstiness_ : the burstiness in use.
+    strength_ : [level, kind] how much rows lean on shorter contexts; kinds are chains, the root and jumps.
+    cell_key_, cell_count_, base_count_ : the counts that the probabilities come from (note.md beside the source).
+    positional_ : whether empty slots are events: if a training tree leaves one before or between children.
+    history_ : objective after each iteration, nats per tree: log-likelihood, minus s0 KL(shorter context || row) of
+        all rows, plus the logs of the weights.  It never falls.  With n_components=None, the log joint by sweep.
+    leave_one_out_ : mean log-likelihood per training tree, each scored without its own counts.
+    converged_, n_iter_ : whether `tol` was reached, and iterations (or sweeps).
+    concentration_ : of the Dirichlet process; None with a given number.
+    hierarchy_ : merges of the components as a tree of groups; `merges()` has the figures, `cut(n)` the labels.
+    trace_ : draws of the chains, with n_components=None.
+
+    Notes
+    -----
+    A missing label is no event, and a context of its own.  A label never seen in training has the probability that the
+    pool of all outcomes leaves to it: it costs, and is not free.  A model of trees without gaps reads the order of
+    children and not their slots.
+
+    Examples
+    --------
+    >>> import arbora as ab
+    >>> trees = [("a", ["b", "b"]), ("a", ["b"]), ("a", ["c", "d"]), ("a", ["c"])] * 5
+    >>> model = ab.TreeGrammarMixture(2, random_state=0).fit(trees)
+    >>> model.labels_[:4].tolist()
+    [0, 0, 1, 1]
+    >>> model.sample(2, random_state=0).n_trees
+    2
+    """
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        "vocabulary_",
+        "positional_",
+        "n_components_",
+        "weight_",
+        "cell_key_",
+        "cell_count_",
+        "base_count_",
+        "strength_",
+        "burstiness_",
+        "concentration_",
+        "leave_one_out_",
+        "labels_",
+        "names_",
+        "merge_pair_",
+        "merge_gain_",
+        "log_posterior_",
+        "history_",
+        "n_iter_",
+        "converged_",
+        "component_total_",
+        "seen_weight_",
+        "n_batches_",
+        "provenance_",
+    )
+    _streams: ClassVar[bool] = True
+
+    history_: list[float]
+    trace_: Trace
+
+    def __init__(
+        self,
+        n_components: int | None = 8,
+        *,
+        burstiness: Literal["learn"] | float = "learn",
+        start: str = "kmeans",
+        n_init: int = 1,
+        max_iter: int = 100,
+        tol: float = 1e-3,
+        learning_decay: float = 0.7,
+        concentration: float = 1.0,
+        concentration_prior: tuple[float, float] | None = None,
+        n_start: int = 20,
+        n_split_merge: int = 5,
+        n_iter: int = 60,
+        burn_in: int | None = None,
+        thin: int = 1,
+        n_chains: int = 4,
+        checkpoint: str | os.PathLike[str] | None = None,
+        n_jobs: int | None = None,
+        random_state: Any = None,
+        verbose: int = 0,
+    ):
+        self.n_components = n_components
+        self.burstiness = burstiness
+        self.start = start
+        self.n_init = n_init
+        self.max_iter = max_iter
+        self.tol = tol
+        self.learning_decay = learning_decay
+        self.concentration = concentration
+        self.concentration_prior = concentration_prior
+        self.n_start = n_start
+        self.n_split_merge = n_split_merge
+        self.n_iter = n_iter
+        self.burn_in = burn_in
+        self.thin = thin
+        self.n_chains = n_chains
+        self.checkpoint = checkpoint
+        self.n_jobs = n_jobs
+        self.random_state = random_state
+        self.verbose = verbose
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit by EM, or run the chains if n_components is None; y is ignored."""
+        self._check_settings()
+        rng = resolve_seed(self.random_state)
+        forest = self._check_forest(X)
+        weight = check_weight(sample_weight, forest.n_trees)
+        trees = fitting.trees_of(forest, alphabet_of(forest), weight)
+        if self.n_components is None:
+            if weight is not None:
+                raise SettingError(
+                    "sample_weight: a Dirichlet process seats whole trees; give n_components, or no weights"
+                )
+            return self._fit_infinite(rng, forest, trees)
+        self._check_size(trees, self.n_components)
+        best: fitting.Fit | None = None
+        for _ in range(self.n_init):
+            resp = fitting.first_resp(rng, trees, self.n_components, self.start)
+            model = fitting.started(trees, resp, self._fixed_tau())
+            result = fitting.run(trees, model, self.burstiness == "learn", self.max_iter, self.tol)
+            if best is None or result.history[-1] > best.history[-1]:
+                best = result
+            if result.interrupted:
+                break
+        assert best is not None  # n_init is one or more
+        self._keep(best, forest, trees)
+        self._keep_total(best.model, float(trees.data.weight.sum()))
+        if not best.converged and not best.interrupted and self.tol > 0:
+            warnings.warn(
+                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats per "
+                f"tree; raise max_iter",
+                NotConvergedWarning,
+                stacklevel=2,
+            )
+        return self
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Stepwise EM: move the counts towards those of this batch; shorter contexts and strengths follow.
+
+        It goes on from a fit, or from earlier batches.  The first batch fixes labels, burstiness and whether empty
+        slots count; labels first met later are unseen ones.  The objective may fall from batch to batch.
+        """
+        self._check_settings()
+        if self.n_components is None:
+            raise SettingError(
+                "partial_fit: a Dirichlet process seats all trees at once; give n_components, or use fit"
+            )
+        forest = self._check_forest(X)
+        weight = check_weight(sample_weight, forest.n_trees)
+        if not hasattr(self, "weight_"):
+            self.n_batches_ = 0
+            trees = fitting.trees_of(forest, alphabet_of(forest), weight)
+            self._check_size(trees, self.n_components)
+            resp = fitting.first_resp(resolve_seed(self.random_state), trees, self.n_components, self.start)
+            model, seen, history = fitting.started(trees, resp, self._fixed_tau()), 0.0, []
+            total = resp.sum(axis=0)
+        else:
+            if self.n_components != self.n_components_:
+                raise SettingError(
+                    f"partial_fit: n_components={self.n_components}, but it was fitted with {self.n_components_}; fit "
+                    "a new model"
+                )
+            forest = self._in_training_terms(forest)
+            trees = fitting.trees_of(forest, self._alphabet(), weight, self.cell_key_)
+            self._check_size(trees, self.n_components)
+            levels = trees.data.levels
+            model = fitting.widened(self._model(), self.cell_key_, levels, self._alphabet())
+            seen, history = self.seen_weight_, self.history_
+            model, total = fitting.stepwise(trees, model, self.component_total_, seen, self.learning_decay)
+        from .em import evaluate, prior_of
+
+        history = [*history, evaluate(trees.data, prior_of(trees.data, model), model).objective]
+        batches = self.n_batches_
+        self._keep(fitting.Fit(model, history, False, True), forest, trees, reorder=seen == 0.0, total=total)
+        self.seen_weight_, self.n_batches_ = seen + float(trees.data.weight.sum()), batches + 1
+        return self
+
+    def _fit_infinite(self, rng: np.random.Generator, forest: Forest, trees: fitting.Trees) -> Self:
+        """Sample partitions; the model is the draw closest to all others."""
+        settings = infinite.Settings(
+            float(self.concentration), self.concentration_prior, self.n_start, self.n_split_merge
+        )
+        sampler, model = infinite.sampler_of(trees, rng, settings)
+        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
+        whole = isinstance(self.random_state, (int, np.integer))
+        trace = run_chains(
+            sampler,
+            n_chains=self.n_chains,
+            n_sweeps=self.n_iter,
+            burn_in=burn_in,
+            thin=min(self.thin, self.n_iter - burn_in),
+            seed=int(self.random_state) if whole else rng,
+            n_jobs=self.n_jobs,
+            checkpoint=self.checkpoint,
+            fingerprint=self._chain_name(forest) if self.checkpoint is not None else "",
+            progress=bool(self.verbose),
+        )
+        labels = trace.stack("label")
+        flat = labels.reshape(-1, labels.shape[-1])
+        some = spread_out(len(flat), MAX_COMPARED)
+        chosen = int(some[central_draw(flat[some][:, None], "vi")])
+        chain, draw = divmod(chosen, labels.shape[1])
+        label = flat[chosen]
+        model = infinite.with_groups(trees, model, label, int(label.max()) + 1)
+        n_iter = int(trace.n_sweeps[chain])
+        history = trace.info["log_joint"][chain, :n_iter].tolist()
+        self._keep(fitting.Fit(model, history, False, True), forest, trees, given=label)
+        self._keep_total(model, float(forest.n_trees))
+        self.concentration_ = float(trace.draws[chain]["concentration"][draw])
+        self.trace_ = trace
+        if trace.n_chains > 1 and trace.n_draws > 3:
+            report = self.chain_report()
+            if not report.agree:
+                warnings.warn(report.verdict, ChainsDisagreeWarning, stacklevel=3)
+        return self
+
+    def _chain_name(self, forest: Forest) -> str:
+        """What a checkpoint belongs to."""
+        names = ("concentration", "concentration_prior", "n_start", "n_split_merge")
+        told = [f"{name}={plain(getattr(self, name))}" for name in names]
+        return f"TreeGrammarMixture, {', '.join(told)}; trees {fingerprint(forest)[:16]}"
+
+    def _keep(
+        self,
+        result: fitting.Fit,
+        forest: Forest,
+        trees: fitting.Trees,
+        reorder: bool = True,
+        total: Floats | None = None,
+        given: NDArray[np.int64] | None = None,
+    ) -> None:
+        """Store a model with components by decreasing weight, ties by their first tree."""
+        model, alphabet = result.model, trees.data.alphabet
+        n = len(model.weight)
+        if hasattr(self, "trace_"):
+            del self.trace_
+        self.vocabulary_, self.positional_ = forest.vocabulary, bool(alphabet.positional)
+        label = given if given is not None else _joint(model, trees)[trees.tree_row].argmax(axis=1)
+        first = np.full(n, len(label))
+        np.minimum.at(first, label, np.arange(len(label)))
+        order = np.lexsort((first, -model.weight)) if reorder else np.arange(n)
+        pair = model.counts.pair[:, order] if model.counts.pair.shape[1] == n else model.counts.pair
+        model = Chains(model.weight[order], Counts(model.counts.cell[:, order], pair), model.strength, model.tau)
+        self.labels_ = np.argsort(order)[label].astype(np.int64)
+        self.n_components_ = n
+        self.weight_, self.strength_, self.burstiness_ = model.weight, model.strength, float(model.tau)
+        self.cell_key_ = trees.data.levels.cell_key
+        self.cell_count_ = np.ascontiguousarray(model.counts.cell.T)
+        self.base_count_ = np.ascontiguousarray(model.counts.pair.T)
+        self.component_total_ = np.zeros(n) if total is None else total[order]
+        self.concentration_ = None
+        self.leave_one_out_ = self._left_out(model, trees)
+        self.names_ = None if forest.name is None else [str(name) for name in forest.name]
+        self._keep_merges(model, trees)
+        self.history_, self.n_iter_, self.converged_ = list(result.history), len(result.history), result.converged
+        self._record_provenance(forest)
+
+    def _left_out(self, model: Chains, trees: fitting.Trees) -> float:
+        found = loo.leave_one_out(trees.data, model, trees.n_trees) + trees.events.tail
+        return float(np.average(found, weights=trees.data.weight))
+
+    def _keep_merges(self, model: Chains, trees: fitting.Trees) -> None:
+        size = np.bincount(self.labels_, minlength=self.n_components_)
+        found = merge_all(model, Marginal(model, self.cell_key_, trees.data.alphabet), size)
+        self.merge_pair_, self.merge_gain_, self.log_posterior_ = found
+
+    def _keep_total(self, model: Chains, seen: float) -> None:
+        """What stepwise EM goes on from."""
+        n = len(self.weight_)
+        self.component_total_ = np.maximum(self.weight_ * (seen + n) - 1.0, 0.0)
+        self.seen_weight_, self.n_batches_ = seen, 1
+
+    # ---- the fitted model ---------------------------------------------------------------------------------------
+
+    def _alphabet(self) -> Alphabet:
+        check_is_fitted(self, "weight_")
+        return Alphabet(len(self.vocabulary_), self.positional_)
+
+    def _model(self) -> Chains:
+        counts = Counts(np.ascontiguousarray(self.cell_count_.T), np.ascontiguousarray(self.base_count_.T))
+        return Chains(self.weight_, counts, self.strength_, self.burstiness_)
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        self._check_settings()
+        _check_content(self)
+        return self
+
+    # ---- trees --------------------------------------------------------------------------------------------------
+
+    def _log_joint(self, X: Any) -> Floats:
+        """log P(tree, component) of every tree."""
+        check_is_fitted(self, "weight_")
+        forest = self._in_training_terms(X)
+        alphabet, model = self._alphabet(), self._model()
+        found = distinct(events_of(forest, alphabet))
+        levels = backoff.levels_of(self.cell_key_, alphabet)
+        tables = backoff.tables_of(levels, model.counts, alphabet)
+        places = backoff.places_of(found.events.key, levels, alphabet)
+        prob = backoff.probabilities(tables, places, model.strength)
+        joint, _ = log_likelihood(urns_of(found.events, alphabet.width), prob, model.tau)
+        return np.asarray((joint + np.log(model.weight))[found.tree_row]) + _tails(forest, alphabet)[:, None]
+
+    def score_samples(self, X: Any) -> Floats:
+        """Log-likelihood of each tree: its shape, its labels and their order."""
+        joint = self._log_joint(X)
+        top = joint.max(axis=1, initial=-np.inf)
+        return np.asarray(top + np.log(np.exp(joint - top[:, None]).sum(axis=1)))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log-likelihood per tree."""
+        return float(self.score_samples(self._check_forest(X)).mean())
+
+    def predict_log_proba(self, X: Any) -> Floats:
+        """Log posterior of the component of each tree."""
+        joint = self._log_joint(X)
+        joint -= joint.max(axis=1, initial=-np.inf)[:, None]
+        return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Posterior of the component of each tree."""
+        return np.asarray(np.exp(self.predict_log_proba(X)))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Most probable component of each tree."""
+        return np.asarray(self._log_joint(X).argmax(axis=1))
+
+    def n_parameters(self) -> int:
+        """Free parameters in use: cells with an expected count of 1/2 or more, less their rows; weights."""
+        check_is_fitted(self, "weight_")
+        used = self.cell_count_ >= 0.5
+        levels = backoff.levels_of(self.cell_key_, self._alphabet())
+        rows = sum(len(np.unique(levels.cell_row[mine])) for mine in used)
+        return int(used.sum()) - rows + len(self.weight_) - 1
+
+    def bic(self, X: Any) -> float:
+        """Bayesian information criterion on these trees, lower is better."""
+        forest = self._check_forest(X)
+        return float(-2.0 * self.score_samples(forest).sum() + self.n_parameters() * np.log(forest.n_trees))
+
+    def aic(self, X: Any) -> float:
+        """Akaike information criterion on these trees, lower is better."""
+        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters())
+
+    def sample(
+        self, n_samples: int = 1, random_state: Any = None, *, max_nodes: int = 100_000, redraw: bool = False
+    ) -> Forest:
+        """Draw whole trees; the target of each is its component.
+
+        A tree beyond max_nodes is refused with an error; with ``redraw=True`` it is drawn again, so that trees come
+        from the model given that they are not larger.  No tree is cut.
+        """
+        check_is_fitted(self, "weight_")
+        check_count("n_samples", n_samples)
+        check_count("max_nodes", max_nodes)
+        rng = resolve_seed(random_state)
+        key, alphabet = self.cell_key_, self._alphabet()
+        return sampling.draw_forest(
+            rng, self._model(), key, alphabet, self.vocabulary_, n_samples, max_nodes, bool(redraw)
+        )
+
+    # ---- checking -----------------------------------------------------------------------------------------------
+
+    def _fixed_tau(self) -> float | None:
+        return None if self.burstiness == "learn" else float(self.burstiness)
+
+    def _check_size(self, trees: fitting.Trees, n_components: int) -> None:
+        n_cells = len(trees.data.levels.cell_key)
+        if n_cells * n_components > MAX_PARAMETERS:
+            raise SettingError(
+                f"{n_cells} cells and {n_components} components make {n_cells * n_components:.1e} counts, more than "
+                f"{MAX_PARAMETERS:.0e}; use fewer components, or merge rare labels"
+            )
+
+    def _check_settings(self) -> None:
+        """Raise on impossible settings."""
+        if self.n_components is not None:
+            check_count("n_components", self.n_components)
+        if self.burstiness != "learn":
+            if isinstance(self.burstiness, str):
+                raise SettingError(f"burstiness={self.burstiness!r}; wanted 'learn' or a number of 0 or more")
+            check_number("burstiness", self.burstiness, 0.0, 1e3)
+        if self.start not in STARTS:
+            raise SettingError(f"start={self.start!r}; wanted one of {', '.join(STARTS)}")
+        for name in ("n_init", "max_iter", "n_start", "n_iter", "thin", "n_chains"):
+            check_count(name, getattr(self, name))
+        check_number("tol", self.tol, 0.0, np.inf)
+        check_number("learning_decay", self.learning_decay, 0.5, 1.0)
+        check_number("concentration", self.concentration, 1e-9, 1e9)
+        check_number("burn_in", 0 if self.burn_in is None else self.burn_in, 0, self.n_iter - 1)
+        if isinstance(self.n_split_merge, bool) or not isinstance(self.n_split_merge, (int, np.integer)):
+            raise SettingError(f"n_split_merge={self.n_split_merge!r}; wanted a whole number, 0 or more")
+        check_number("n_split_merge", self.n_split_merge, 0, 10**6)
+        if self.concentration_prior is not None:
+            value = self.concentration_prior
+            if not isinstance(value, (tuple, list)) or len(value) != 2:
+                raise SettingError(f"concentration_prior={value!r}; wanted None or two numbers, shape and rate")
+            check_number("shape of concentration_prior", value[0], 1e-9, 1e9)
+            check_number("rate of concentration_prior", value[1], 1e-9, 1e9)
+
+
+def _joint(model: Chains, trees: fitting.Trees) -> Floats:
+    """log P(distinct tree, component) of training trees."""
+    data = trees.data
+    tables = backoff.tables_of(data.levels, model.counts, data.alphabet)
+    prob = backoff.probabilities(tables, data.places, model.strength)
+    return np.asarray(log_likelihood(data.urns, prob, model.tau)[0] + np.log(model.weight))
+
+
+def _tails(forest: Any, alphabet: Alphabet) -> Floats:
+    return events_of(forest, alphabet).tail
+
+
+def _check_content(model: TreeGrammarMixture) -> None:
+    """Raise unless what was read makes a model."""
+    n = model.n_components_
+    if type(n) is not int or n < 1 or (model.n_components is not None and model.n_components != n):
+        raise ValueError("n_components_ does not fit")
+    if type(model.positional_) is not bool:
+        raise ValueError("positional_ must be true or false")
+    alphabet = Alphabet(len(model.vocabulary_), model.positional_)
+    last = (2 * alphabet.root + 1) * alphabet.width**2
+    check_array("weight_", model.weight_, np.float64, (n,), 1e-300, 1.0)
+    if not np.isclose(model.weight_.sum(), 1.0, atol=1e-6):
+        raise ValueError("weight_ must sum to one")
+    check_array("cell_key_", model.cell_key_, np.int64, (None,), 0, last)
+    if (np.diff(model.cell_key_) <= 0).any():
+        raise ValueError("cell_key_ must ascend")
+    _check_keys(model.cell_key_, alphabet)
+    n_pairs = len(backoff.levels_of(model.cell_key_, alphabet).pair_key)
+    check_array("cell_count_", model.cell_count_, np.float64, (n, len(model.cell_key_)), 0.0, 1e15)
+    check_array("base_count_", model.base_count_, np.float64, (None, n_pairs), 0.0, 1e15)
+    if len(model.base_count_) not in (1, n):
+        raise ValueError("base_count_ must have a row for each component, or one")
+    check_array("strength_", model.strength_, np.float64, (3, 3), backoff.WEAKEST, backoff.STRONGEST)
+    check_number("burstiness_", model.burstiness_, 0.0, 1e3)
+    if model.concentration_ is not None:
+        check_number("concentration_", model.concentration_, 1e-300, 1e300)
+    check_number("leave_one_out_", model.leave_one_out_, -1e300, 0.0)
+    check_array("labels_", model.labels_, np.int64, (None,), 0, n - 1)
+    check_array("merge_pair_", model.merge_pair_, np.int64, (n - 1, 2), 0, 2 * n - 2)
+    if (model.merge_pair_ >= n + np.arange(n - 1)[:, None]).any() or len(np.unique(model.merge_pair_)) != 2 * n - 2:
+        raise ValueError("the merges do not make a tree")
+    check_array("merge_gain_", model.merge_gain_, np.float64, (n - 1,))
+    check_array("log_posterior_", model.log_posterior_, np.float64, (n,))
+    check_array("component_total_", model.component_total_, np.float64, (n,), 0.0, 1e15)
+    check_number("seen_weight_", model.seen_weight_, 1e-300, 1e300)
+    if model.names_ is not None:
+        from ..file_checks import check_texts
+
+        check_texts("names_", model.names_, len(model.labels_))
+
+
+def _check_keys(key: NDArray[np.int64], alphabet: Alphabet) -> None:
+    """Raise unless every cell is one that trees may have."""
+    width = alphabet.width
+    outcome, previous, context = key % width, key // width % width, key // width**2
+    kind = alphabet.kind(context)
+    most = np.array([alphabet.unseen, alphabet.unseen, width])[kind]
+    if (outcome > most).any() or (previous > max(alphabet.missing, 12)).any():
+        raise ValueError("cell_key_ holds cells that no tree has")
