@@ -39,7 +39,6 @@ def component_curve(model: TreeGrammarMixture, X: Any, numbers: Sequence[int] = 
 
 
 def knee(x: Floats, y: Floats) -> int:
-    """Index of the point farthest above the line from the first point to the highest one."""
-    last = max(int(np.argmax(y)), 1)
-    slope = (y[last] - y[0]) / (x[last] - x[0])
-    return int(np.argmax((y - y[0] - slope * (x - x[0]))[: last + 1])) if y[last] > y[0] else 0
+    """Index of the point farthest above the line from the first point to the last."""
+    slope = (y[-1] - y[0]) / (x[-1] - x[0])
+    return int(np.argmax(y - y[0] - slope * (x - x[0])))

@@ -88,7 +88,7 @@ def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float)
                 raise ArboraError(f"EM iteration {number + 1}: the objective is not a number; please report this")
             history.append(state.objective)
             log.info("iteration %d: %.6f nats a tree", number + 1, state.objective)
-            if state.objective - before < tol:
+            if 0.0 <= state.objective - before < tol:
                 return Fit(state.model, history, True, False)
     except KeyboardInterrupt:
         if not history:

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import gammaln
 
 from . import backoff, em, start
 from .backoff import Counts
@@ -95,7 +96,7 @@ def bags_of(events: Events, cell_row: Ints, tree_row: Ints) -> gibbs.Bags:
 
 
 class ChainSampler:
-    """Collapsed Gibbs with splits and merges, for `run_chains`; its stationary law is the posterior of the partition."""
+    """Collapsed Gibbs with splits and merges, for `run_chains`: draws of the posterior of the partition."""
 
     def __init__(self, bags: gibbs.Bags, prior: gibbs.Prior, first: Ints, settings: Settings):
         self.bags, self.prior, self.first, self.settings = bags, prior, first, settings
@@ -151,8 +152,6 @@ class ChainSampler:
 
     def log_joint(self, state: Seating) -> float:
         """log P(partition, trees), concentration given."""
-        from scipy.special import gammaln
-
         groups = self.groups(state.label)
         n_groups = int(state.label.max()) + 1
         a = state.concentration

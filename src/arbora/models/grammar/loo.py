@@ -26,10 +26,10 @@ def leave_one_out(data: Data, model: Chains, n_trees: Floats) -> Floats:
     size = model.weight * (total + em.WEIGHT_PRIOR * n_components) - own
     weight = np.maximum(size, 1e-300) / size.sum(axis=1, keepdims=True)
     table = leaving.Table(
-        np.ascontiguousarray(data.places.row),
-        tables.cell[:-1],
-        tables.row[:-1],
-        np.ascontiguousarray(np.broadcast_to(base, prob.shape)),
+        data.places.row,
+        np.array(tables.cell[:-1], order="C"),  # copies: one layout, so that the kernel compiles once
+        np.array(tables.row[:-1], order="C"),
+        np.array(np.broadcast_to(base, prob.shape), order="C"),
         strength,
     )
     found = leaving.left_out(data.urns[:4], table, effective, own, model.tau)

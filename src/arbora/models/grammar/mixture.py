@@ -21,7 +21,7 @@ from ..vector_estimator import central_draw, spread_out
 from . import backoff, fitting, infinite, loo, sampling
 from .backoff import Counts
 from .burstiness import log_likelihood, urns_of
-from .em import Chains
+from .em import Chains, evaluate, prior_of
 from .events import Alphabet, alphabet_of, distinct, events_of
 from .merging import Marginal, merge_all
 from .reading import GroupReader
@@ -196,26 +196,26 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
                 )
             return self._fit_infinite(rng, forest, trees)
         self._check_size(trees, self.n_components)
-        best: fitting.Fit | None = None
-        for _ in range(self.n_init):
-            resp = fitting.first_resp(rng, trees, self.n_components, self.start)
-            model = fitting.started(trees, resp, self._fixed_tau())
-            result = fitting.run(trees, model, self.burstiness == "learn", self.max_iter, self.tol)
-            if best is None or result.history[-1] > best.history[-1]:
-                best = result
-            if result.interrupted:
-                break
-        assert best is not None  # n_init is one or more
+        best = self._best_start(rng, trees, self.n_components)
         self._keep(best, forest, trees)
         self._keep_total(best.model, float(trees.data.weight.sum()))
         if not best.converged and not best.interrupted and self.tol > 0:
             warnings.warn(
-                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats per "
-                f"tree; raise max_iter",
+                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
+                f"per tree; raise max_iter",
                 NotConvergedWarning,
                 stacklevel=2,
             )
         return self
+
+    def _best_start(self, rng: np.random.Generator, trees: fitting.Trees, n_components: int) -> fitting.Fit:
+        """The best of some runs of EM."""
+        results: list[fitting.Fit] = []
+        while len(results) < self.n_init and not (results and results[-1].interrupted):
+            resp = fitting.first_resp(rng, trees, n_components, self.start)
+            model = fitting.started(trees, resp, self._fixed_tau())
+            results.append(fitting.run(trees, model, self.burstiness == "learn", self.max_iter, self.tol))
+        return max(results, key=lambda result: result.history[-1])
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the counts towards those of this batch; shorter contexts and strengths follow.
@@ -250,8 +250,6 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
             model = fitting.widened(self._model(), self.cell_key_, levels, self._alphabet())
             seen, history = self.seen_weight_, self.history_
             model, total = fitting.stepwise(trees, model, self.component_total_, seen, self.learning_decay)
-        from .em import evaluate, prior_of
-
         history = [*history, evaluate(trees.data, prior_of(trees.data, model), model).objective]
         batches = self.n_batches_
         self._keep(fitting.Fit(model, history, False, True), forest, trees, reorder=seen == 0.0, total=total)
@@ -322,8 +320,10 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         first = np.full(n, len(label))
         np.minimum.at(first, label, np.arange(len(label)))
         order = np.lexsort((first, -model.weight)) if reorder else np.arange(n)
-        pair = model.counts.pair[:, order] if model.counts.pair.shape[1] == n else model.counts.pair
-        model = Chains(model.weight[order], Counts(model.counts.cell[:, order], pair), model.strength, model.tau)
+        shared = model.counts.pair.shape[1] != n  # one base for all components
+        pair = model.counts.pair if shared else np.ascontiguousarray(model.counts.pair[:, order])
+        counts = Counts(np.ascontiguousarray(model.counts.cell[:, order]), pair)
+        model = Chains(model.weight[order], counts, model.strength, model.tau)
         self.labels_ = np.argsort(order)[label].astype(np.int64)
         self.n_components_ = n
         self.weight_, self.strength_, self.burstiness_ = model.weight, model.strength, float(model.tau)
