@@ -126,8 +126,8 @@ def has_package(name: str) -> bool:
 def assignments(model: Any, forest: Forest, labels: Any = None, probability: Any = None, score: Any = None) -> Columns:
     """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen.
 
-    `labels`, `probability` and `score` are computed unless they are given.  A tree that may be of a new group (cluster -1) has the probability of
-    that, which is the last column of `predict_proba`.
+    `labels`, `probability` and `score` are computed unless they are given.  A tree that may be of a new group (cluster
+    -1) has the probability of that, which is the last column of `predict_proba`.
     """
     forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest) if probability is None else probability

@@ -230,19 +230,15 @@ UpdateOption = Annotated[
     Update | None,
     setting("--update", of="update", help="Infinite: sample the posterior (gibbs), or the paper's search (em)."),
 ]
-Sweeps = Annotated[
-    int | None, setting("--sweeps", of="n_iter", min=1, help="Patterns, grammar, infinite: sweeps of a chain.")
-]
-Chains = Annotated[
-    int | None, setting("--chains", of="n_chains", min=1, help="Patterns, grammar, infinite: chains to compare.")
-]
+Sweeps = Annotated[int | None, setting("--sweeps", of="n_iter", min=1, help="Samplers: sweeps of a chain.")]
+Chains = Annotated[int | None, setting("--chains", of="n_chains", min=1, help="Samplers: chains to compare.")]
 Concentration = Annotated[
     float | None,
     setting(
         "--concentration",
         of="concentration",
         min=1e-9,
-        help="Patterns, grammar, infinite: more means more groups a priori.",
+        help="Samplers: more means more groups a priori.",
     ),
 ]
 Labels = Annotated[bool, typer.Option("--labels", help="Unions: labels count, too; without this, structure alone.")]
@@ -258,7 +254,7 @@ Checkpoint = Annotated[
     Path | None,
     typer.Option(
         "--checkpoint",
-        help="A file (patterns, grammar, infinite: a folder) to save the fit in as it runs; the same command then goes on from it.",
+        help="A file (of samplers a folder) to save the fit in as it runs; the same command then goes on from it.",
     ),
 ]
 ClusterTable = Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")]
