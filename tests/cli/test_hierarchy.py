@@ -104,13 +104,13 @@ def test_an_estimate_outside_its_posterior_is_told(table, monkeypatch):
     def many(self, level=None):
         return GroupCount(np.array([15, 18]), np.array([0.5, 0.5]), 15, 16.5, (15, 18), 0.95)
 
-    inside = json.loads(run("hierarchy", table, "--model", "dpgmm", *FAST, "--json").stdout)
+    inside = json.loads(run("hierarchy", table, "--model", "dpgmm", "--classes", "kind", *FAST, "--json").stdout)
     assert inside["levels"][0]["outside_interval"] is None
     monkeypatch.setattr(VectorEstimator, "n_groups_posterior", many)
     told = "the point estimate has 2 groups, outside the 95% interval of their posterior, 15 to 18"
-    outside = json.loads(run("hierarchy", table, "--model", "dpgmm", *FAST, "--json").stdout)
+    outside = json.loads(run("hierarchy", table, "--model", "dpgmm", "--classes", "kind", *FAST, "--json").stdout)
     assert told in outside["levels"][0]["outside_interval"]
-    shown = " ".join(run("hierarchy", table, "--model", "dpgmm", *FAST).stdout.split())
+    shown = " ".join(run("hierarchy", table, "--model", "dpgmm", "--classes", "kind", *FAST).stdout.split())
     assert f"look again: level 1: {told}" in shown
 
 
