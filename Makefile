@@ -10,11 +10,13 @@ JOBS ?= 2
 NOJIT_TESTS ?= tests/unit
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check slow bench nojit format clean distclean
+.PHONY: help demo test test-base test-lowest test-newest check slow bench nojit format clean distclean
 
 help:
 	@echo "make demo    cluster a small set of trees and leave a report in arbora-demo/"
 	@echo "make test    run the tests"
+	@echo "make test-base, test-lowest, test-newest"
+	@echo "             the main tests without extras, with the lowest versions, with the newest, on every Python found"
 	@echo "make check   lint, types and documentation"
 	@echo "make slow    the statistical tests and those on large data"
 	@echo "make bench   every benchmark, told in benchmarks/README.md"
@@ -47,6 +49,16 @@ demo: $(VENV)/.installed
 test: $(VENV)/.tools
 	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
 
+# In environments of their own, one for each Python from 3.11 on that is found; see noxfile.py.
+test-base: $(VENV)/.tools
+	$(BIN)/python -m nox -s base
+
+test-lowest: $(VENV)/.tools
+	$(BIN)/python -m nox -s lowest_versions
+
+test-newest: $(VENV)/.tools
+	$(BIN)/python -m nox -s newest
+
 check: $(VENV)/.tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -68,7 +80,7 @@ format: $(VENV)/.tools
 	$(BIN)/ruff format .
 
 clean:
-	rm -rf .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage docs/_build build dist arbora-demo
+	rm -rf .nox .numba_cache .pytest_cache .mypy_cache .ruff_cache .hypothesis .coverage docs/_build build dist arbora-demo
 	find src tests benchmarks docs -name __pycache__ -type d -prune -exec rm -rf {} +
 
 distclean: clean

@@ -8,6 +8,7 @@ import sys
 import threading
 import time
 import tracemalloc
+import types
 import warnings
 from dataclasses import dataclass
 from pathlib import Path
@@ -652,11 +653,34 @@ def test_arviz_tells_good_chains_from_stuck_ones():
     assert np.array_equal(data.sample_stats["log_joint"].values, good.info["log_joint"][:, good.draw_sweep])
     assert float(az.rhat(data, var_names=["point"])["point"].max()) < 1.02
     assert float(az.ess(data, var_names=["point"])["point"].min()) > 500
-    assert float(az.rhat(data.sample_stats)["log_joint"]) < 1.02
+    assert float(az.rhat(data.sample_stats["log_joint"].values)) < 1.02
     assert float(az.rhat(stuck.to_arviz(), var_names=["point"])["point"].min()) > 2
     tree = good.to_xarray()
     assert np.array_equal(tree["posterior"]["point"].values, good.stack("point"))
     assert np.array_equal(tree["sample_stats"]["n_points"].values, data.sample_stats["n_points"].values)
+
+
+@pytest.mark.parametrize("version", ["0.20.0", "0.23.4", "1.0.0", "1.3.3"])
+def test_both_generations_of_arviz_get_what_they_work_on(monkeypatch, version):
+    """From version 1 on, InferenceData is an old name of the DataTree, and whoever asks for it is warned."""
+    pytest.importorskip("xarray", reason="xarray is not installed; it is in the `mcmc` extra")
+    made = []
+
+    class Stub(types.ModuleType):
+        def __getattr__(self, name):
+            if name == "InferenceData" and version.startswith("0."):
+                return lambda **groups: made.append(groups) or groups
+            warnings.warn(f"{name} is an old name", FutureWarning, stacklevel=2)
+            raise AttributeError(name)
+
+    stub = Stub("arviz")
+    stub.__version__ = version
+    monkeypatch.setitem(sys.modules, "arviz", stub)
+    trace = run_chains(Toy(), n_sweeps=5, seed=0)
+    data = trace.to_arviz()
+    assert bool(made) == version.startswith("0.")
+    assert np.array_equal(data["posterior"]["point"].values, trace.stack("point"))
+    assert set(data["sample_stats"].data_vars) == set(trace.info)
 
 
 def test_a_missing_package_is_named(monkeypatch):

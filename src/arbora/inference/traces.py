@@ -353,7 +353,7 @@ class Trace:
     def to_arviz(self) -> Any:
         """What ArviZ works on: its InferenceData, or from ArviZ 1 on the DataTree of `to_xarray`."""
         xarray, arviz = _needed("xarray"), _needed("arviz")
-        if hasattr(arviz, "InferenceData"):
+        if arviz.__version__.startswith("0."):  # later ones keep the name InferenceData, for a DataTree and a warning
             return arviz.InferenceData(**self._groups(xarray))
         return self.to_xarray()
 

@@ -1,0 +1,51 @@
+"""The tests on every Python of this machine: with nothing optional, with the lowest versions admitted, with the newest.
+
+`nox` runs all sessions and skips a Python that is not there; `nox -s base-3.12` runs one; what follows `--` goes to
+pytest.  By default: the battery that every estimator passes, and the modules that lean most on other packages.
+"""
+
+from pathlib import Path
+
+import nox
+
+from tests.lowest import lowest
+
+PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
+TOOLS = ["pytest==9.2.0", "hypothesis==6.170.15"]
+TESTS = [
+    "tests/contract",
+    *(f"tests/unit/test_{name}.py" for name in ("smoke", "convergence", "diagnostics", "chain", "vectors", "package")),
+]
+
+nox.options.error_on_missing_interpreters = False
+nox.options.reuse_existing_virtualenvs = True
+
+
+def run_tests(session: nox.Session) -> None:
+    """Run what was asked for, or the default."""
+    session.env["NUMBA_CACHE_DIR"] = str(Path(session.create_tmp()) / "numba")
+    session.run("python", "-m", "pip", "list", silent=False)
+    session.run("python", "-m", "pytest", "-m", "not slow", *(session.posargs or TESTS))
+
+
+@nox.session(python=PYTHONS)
+def base(session: nox.Session) -> None:
+    """Without any extra."""
+    session.install(".", *TOOLS)
+    run_tests(session)
+
+
+@nox.session(python=["3.11", "3.12"])  # the lowest versions have no wheels for later ones
+def lowest_versions(session: nox.Session) -> None:
+    """With the lowest versions that pyproject.toml admits."""
+    constraints = Path(session.create_tmp()) / "lowest.txt"
+    constraints.write_text("\n".join(lowest()) + "\n")
+    session.install("--constraint", str(constraints), ".[all]", *TOOLS)
+    run_tests(session)
+
+
+@nox.session(python=PYTHONS)
+def newest(session: nox.Session) -> None:
+    """With the newest versions, and all extras."""
+    session.install("--upgrade", "--upgrade-strategy", "eager", ".[all]", *TOOLS)
+    run_tests(session)
