@@ -4,6 +4,7 @@ import logging
 
 import pytest
 
+from arbora.cli import hierarchy, options
 from arbora.cli import terminal as tell
 from arbora.progress import in_words
 
@@ -46,3 +47,17 @@ def test_iterations_of_a_fit_move_the_progress_on(monkeypatch):
     assert len(shown) == 3
     assert shown[0].startswith("fitting: iteration 1 of at most 3, objective -")
     assert shown[2].startswith("fitting: iteration 3 of at most 3, at most 1 s left of this start, objective -")
+
+
+def test_a_tree_is_printed_in_one_line(capsys):
+    newick = "(" + ",".join(f"'a rather long name {n}'" for n in range(40)) + ");"
+    found = {"n_rows": 40, "columns": ["x"], "model": "nhcm", "levels": [], "newick": newick}
+    hierarchy._show(found)
+    assert capsys.readouterr().out.splitlines()[-1] == newick
+
+
+def test_a_page_says_what_was_typed_without_folders_of_the_machine(monkeypatch):
+    typed = ["cluster", "/home/me/data/corpus/", "other/docs", "--report=/home/me/r.html", "-o", "/home/me/t b.csv"]
+    monkeypatch.setattr(options.sys, "argv", ["arbora", *typed])
+    told = options.command_line()
+    assert told == "arbora cluster .../corpus other/docs --report=.../r.html -o '.../t b.csv'"

@@ -254,6 +254,11 @@ def test_links_lead_to_files_and_tell_of_no_other_folder(tmp_path: Path, monkeyp
     assert columns.link_base(whole, str(tmp_path / "here" / "my docs") + "/", str(tmp_path / "r.html")) is not None
     shown = columns.named(names, "report.html")
     assert shown == {"name": ["a.xml", "b.xml"], "folder": "my docs/", "base": "./my%20docs/", "unlinked": []}
+    shown = columns.named(whole, str(tmp_path / "far" / "away" / "r.html"))
+    assert shown == {"name": ["a.xml", "b.xml"], "folder": "my docs/", "base": None}
+    for page in (columns.named(whole, "r.html"), columns.named(["/a.xml", "/b.xml"], "r.html")):
+        assert str(tmp_path) not in str(page)
+        assert page["folder"] in ("my docs/", "")
 
 
 def test_a_report_on_files_links_them(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

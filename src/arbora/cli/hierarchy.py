@@ -284,4 +284,4 @@ def _show(found: dict[str, Any]) -> None:
         if level["outside_interval"] is not None:
             console.print(f"  look again: {level['outside_interval']}")
     if found["newick"] is not None and found["n_rows"] <= 60:
-        console.print(printable(found["newick"]))
+        typer.echo(printable(found["newick"]))  # as it is: a console would break the line inside a name

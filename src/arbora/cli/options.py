@@ -1,6 +1,7 @@
 """Options that commands share: their choices, their defaults from the models, and what is checked about them."""
 
 import ast
+import os
 import shlex
 import sys
 from collections.abc import Mapping
@@ -353,8 +354,13 @@ def check_jobs(jobs: int | None) -> int | None:
 
 
 def command_line() -> str:
-    """What was typed."""
-    return shlex.join(["arbora", *sys.argv[1:]])
+    """What was typed, without the folders of absolute paths: a page goes to people who have no business with them."""
+    return shlex.join(["arbora", *map(_without_folders, sys.argv[1:])])
+
+
+def _without_folders(word: str) -> str:
+    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
+    return f"{option}{equals}.../{os.path.basename(value.rstrip(os.sep))}" if os.path.isabs(value) else word
 
 
 def load_model(path: Path) -> Any:

@@ -93,16 +93,22 @@ def named(names: Sequence[str], report: str) -> dict[str, Any]:
     folder = common_folder(names)
     short = [shortened(name.removeprefix(folder)) for name in names]
     base = link_base(names, folder, report)
-    page: dict[str, Any] = {"name": short, "folder": shortened(folder), "base": base}
+    page: dict[str, Any] = {"name": short, "folder": shortened(_told_folder(folder)), "base": base}
     if base is not None:  # a name that was changed leads nowhere
         page["unlinked"] = [t for t, name in enumerate(names) if name.removeprefix(folder) != short[t]]
     return page
 
 
+def _told_folder(folder: str) -> str:
+    """A folder as the page names it: as it was typed, but of an absolute path the last part alone."""
+    return folder.rstrip("/").rpartition("/")[2] + "/" * (folder != "/") if os.path.isabs(folder) else folder
+
+
 def link_base(names: Sequence[str], folder: str, report: str) -> str | None:
     """What to put before the name of a document to link it from the page; None if the names are not all files.
 
-    The way there must not tell of folders that nobody named: no link if there would be any.
+    The way there must not tell of folders that nobody named, nor from an absolute path of those above the page's
+    neighbours: no link if there would be any.
     """
     if not names or not all(os.path.isfile(name) for name in names):
         return None
@@ -113,5 +119,7 @@ def link_base(names: Sequence[str], folder: str, report: str) -> str | None:
     down = [part for part in way.replace(os.sep, "/").split("/") if part not in ("..", ".")]
     typed = [part for part in os.path.normpath(folder or ".").replace(os.sep, "/").split("/") if part not in ("", ".")]
     if down and down != typed[-len(down) :]:
+        return None
+    if os.path.isabs(folder) and way.split(os.sep).count("..") > 1:
         return None
     return "./" + quote(os.fsencode(way.replace(os.sep, "/"))) + "/"  # names need not be text
