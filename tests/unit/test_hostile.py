@@ -110,6 +110,13 @@ def test_huge_slots_and_vocabularies_are_refused_before_memory_is_asked_for() ->
         with pytest.raises(ForestError, match="set n_slots"):
             model.fit(far)
     assert ab.HiddenTree(2, n_slots=4, max_iter=2, tol=0, random_state=0).fit(far).n_slots_ == 4
+    for slot, states in ((10**6, 5), (10**5, 16)):  # few parameters, but gigabytes while a model is fitted
+        far = Forest.from_nested([{"label": "a", "children": [{"label": "b", "slot": slot}]}] * 2)
+        for model in (ab.HiddenTree(states), ab.HiddenTreeMixture(1, states), ab.HiddenTreeMixture(3, states)):
+            with pytest.raises(
+                ForestError, match=r"slots make tables of [0-9.]+ GiB in a fit, more than 1; set n_slots"
+            ):
+                model.fit(far)
     wide = Forest.from_parents([-1], [0], vocabulary=[str(m) for m in range(10**6)])
     with pytest.raises(ForestError, match="labels make"):
         ab.HiddenTreeMixture(64, 16).fit(wide)

@@ -2,8 +2,10 @@
 
 import contextlib
 import gzip
+import time
 import tracemalloc
 
+import numpy as np
 import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
@@ -12,6 +14,7 @@ from lxml import etree
 from arbora import Forest, ReadError
 from arbora.errors import SkippedFilesWarning
 from arbora.io import read_html, read_xml, xml
+from arbora.io.kernels import xml_scan
 from tests import examples
 
 NS = '<r xmlns="u:d" xmlns:p="u:p" p:x="1" y="2"><p:a xml:lang="en"/><b/></r>'
@@ -294,6 +297,55 @@ def test_entities_that_hold_more_than_text_are_refused(tmp_path, content):
     text = f'<!DOCTYPE r [<!ENTITY l0 "x"><!ENTITY m "{content}">]>\n<r>\n&m;</r>'
     with pytest.raises(ReadError, match=r"a\.xml, line 3: the entity &m; stands for markup or other entities"):
         tree(read_xml, tmp_path, text)
+
+
+# ---- names that collide ---------------------------------------------------------------------------------------------
+
+
+def colliding_names(n_stages):
+    """2 ** n_stages names of one length that a common hash of bytes (that of Fowler, Noll and Vo) takes for one."""
+    blocks = np.unique(np.random.default_rng(0).integers(ord("a"), ord("z") + 1, (400_000, 8)), axis=0)
+    names, state = [b""], np.int64(0)
+    for _ in range(n_stages):
+        code = np.full(len(blocks), state)
+        for column in blocks.T:
+            code = ((code ^ column) * 16777619) & 0x7FFFFFFF
+        order = np.argsort(code, kind="stable")
+        same = order[np.flatnonzero(np.diff(code[order]) == 0)[0] + np.arange(2)]
+        state = code[same[0]]
+        names = [name + blocks[b].astype(np.uint8).tobytes() for name in names for b in same]
+    return names
+
+
+def scanned(names):
+    data = np.frombuffer(b"".join(b"<%s/>" % name for name in names), np.uint8)
+    return data, *xml_scan.scan(data, False, False)[1:]
+
+
+@pytest.mark.compiled
+def test_names_made_to_collide_take_no_longer():
+    names = colliding_names(14)
+    rng = np.random.default_rng(0)
+    plain = [bytes(rng.permutation(np.frombuffer(name, np.uint8))) for name in names]
+
+    def seconds(names, seed):
+        scan = scanned(names)
+        xml_scan.distinct_names(*scan, seed)
+        start = time.process_time()
+        number, example = xml_scan.distinct_names(*scan, seed)
+        took = time.process_time() - start
+        assert np.array_equal(number, np.arange(len(names)))
+        assert np.array_equal(example, np.arange(len(names)))
+        return took
+
+    assert seconds(names, xml._SEED) < 5 * seconds(plain, xml._SEED) + 0.01
+
+
+@pytest.mark.parametrize("seed", [0, 1, 2**31 - 2, 2**62 - 1, 123456789012345678])
+def test_labels_do_not_depend_on_the_seed(tmp_path, monkeypatch, seed):
+    monkeypatch.setattr(xml, "_SEED", seed)
+    text = "<a>" + "".join(f"<n{n % 7}/><x{'y' * n}/>" for n in range(50)) + "</a>"
+    assert tree(read_xml, tmp_path, text) == expect(("a", [f for n in range(50) for f in (f"n{n % 7}", f"x{'y' * n}")]))
 
 
 # ---- HTML -----------------------------------------------------------------------------------------------------------

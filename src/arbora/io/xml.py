@@ -37,6 +37,8 @@ _SAFE: dict[str, Any] = {
     "remove_comments": True,
     "remove_pis": True,
 }
+# Drawn once a process: nobody can prepare names that collide in the table of names, and labels do not depend on it.
+_SEED = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 2)
 _HAS_MARKUP = re.compile(r"<|&(?!#)")
 
 
@@ -137,7 +139,7 @@ class _Batch:
         data = np.frombuffer(b"".join(self.texts), np.uint8)
         self.texts, self.n_bytes = [], 0
         depth, kind, span = xml_scan.scan(data, bool(self.markup.attributes), self.markup.text is not None)
-        number, example = xml_scan.distinct_names(data, kind, span)
+        number, example = xml_scan.distinct_names(data, kind, span, _SEED)
         codes = [
             _code(k, data[lo:hi].tobytes().decode(), self.markup, columns)
             for k, (lo, hi) in zip(kind[example].tolist(), span[example].tolist(), strict=True)

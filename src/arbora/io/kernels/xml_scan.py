@@ -66,8 +66,13 @@ def scan(data, with_attributes, with_text):
 
 
 @jit
-def distinct_names(data, kind, span):
-    """A number for each node, equal for equal kind and name, and one node of each number: a hash table of names."""
+def distinct_names(data, kind, span, seed):
+    """A number for each node, equal for equal kind and name, and one node of each number: a hash table of names.
+
+    Numbers are given in the order of the nodes and do not depend on the seed, a number of 62 bits that nobody knows.
+    """
+    point = seed % 0x7FFFFFFE + 1  # a name is the value there of the polynomial of its bytes, modulo 2^31 - 1
+    factor = (seed >> 31) | 1
     n = kind.shape[0]
     size = 8
     while size < 2 * n:
@@ -78,10 +83,12 @@ def distinct_names(data, kind, span):
     n_names = 0
     for u in range(n):
         lo, hi = span[u, 0], span[u, 1]
-        code = np.int64(kind[u])
+        code = np.int64(kind[u]) + 1
         for i in range(lo, hi):
-            code = ((code ^ data[i]) * 16777619) & 0x7FFFFFFF  # small enough that the product never overflows
-        place = (code ^ (code >> 15)) & (size - 1)
+            code = code * point + data[i] + 1  # below 2^63, since code and point are hardly above 2^31
+            code = (code & 0x7FFFFFFF) + (code >> 31)
+            code = (code & 0x7FFFFFFF) + (code >> 31)
+        place = (code * factor >> 15) & (size - 1)
         while table[place] >= 0:
             v = example[table[place]]
             same = kind[v] == kind[u] and span[v, 1] - span[v, 0] == hi - lo

@@ -36,8 +36,9 @@ Floats = NDArray[np.float64]
 # Working memory of a shard. Larger shards share more subtrees, smaller ones stay in cache and feed more threads.
 SHARD_BYTES = 64 * 2**20
 PROBABILITIES = ("leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
-# Refuse parameter tables beyond this: 4 GB.
-MAX_PARAMETERS = 5 * 10**8
+MAX_TABLE_BYTES, MAX_SLOT_BYTES = 4 * 2**30, 2**30  # of all tables while a model is fitted, and of those by slot
+MAX_PROBABILITIES = 5 * 10**8  # of trees in components: 4 GB
+TABLE_COPIES = 7  # parameters, their logarithms and products, counts of two steps: as measured
 
 
 class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
@@ -258,18 +259,29 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         n_slots = max(1, forest.n_slots if self.n_slots is None else self.n_slots)
         pooled = forest.n_slots > n_slots
         spec = tm.Spec(n_slots, forest.n_labels, self.n_states, self.absent, self.structure, pooled)
-        n_values = sum(math.prod(map(int, shape)) for shape in tm.param_shapes(spec, self.n_components))
-        if forest.n_trees < self.n_components > MAX_PARAMETERS // max(forest.n_trees, 1):
+        if forest.n_trees < self.n_components > MAX_PROBABILITIES // max(forest.n_trees, 1):
             raise SettingError(
                 f"n_components={self.n_components}: the probabilities of {forest.n_trees} trees in each are more than "
-                f"{MAX_PARAMETERS:.0e} numbers; use fewer components"
+                f"{MAX_PROBABILITIES:.0e} numbers; use fewer components"
             )
-        if n_values > MAX_PARAMETERS:
-            raise ForestError(
-                f"{n_slots} slots and {forest.n_labels} labels make {n_values:.1e} parameters, more than "
-                f"{MAX_PARAMETERS:.0e}; set n_slots (say 64) to pool the last slots, or use fewer states or components"
-            )
+        self._check_room(spec)
         return spec
+
+    def _check_room(self, spec: tm.Spec) -> None:
+        """Refuse tables that would fill the memory, before any is made; of slots less is allowed, for they pool."""
+        n_lanes = self.n_components if self.n_components == 1 else -(-self.n_components // 4) * 4  # as kernels pad them
+        shapes = tm.param_shapes(spec, n_lanes)
+        of_labels = 8 * TABLE_COPIES * math.prod(shapes.emission)
+        of_slots = 8 * TABLE_COPIES * sum(math.prod(shape) for shape in shapes) - of_labels
+        for what, n_bytes, most in (
+            (f"{spec.n_slots} slots", of_slots, MAX_SLOT_BYTES),
+            (f"{spec.n_slots} slots and {spec.n_labels} labels", of_slots + of_labels, MAX_TABLE_BYTES),
+        ):
+            if n_bytes > most:
+                raise ForestError(
+                    f"{what} make tables of {n_bytes / 2**30:.1f} GiB in a fit, more than {most / 2**30:g}; set n_slots "
+                    "(say 64) to pool the last slots, or use fewer states or components"
+                )
 
     def _check_unchanged(self, what: str) -> None:
         """Raise if a parameter that shapes the model was changed since it was fitted."""
