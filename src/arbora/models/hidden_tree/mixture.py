@@ -279,8 +279,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         ):
             if n_bytes > most:
                 raise ForestError(
-                    f"{what} make tables of {n_bytes / 2**30:.1f} GiB in a fit, more than {most / 2**30:g}; set n_slots "
-                    "(say 64) to pool the last slots, or use fewer states or components"
+                    f"{what} make tables of {n_bytes / 2**30:.1f} GiB in a fit, more than {most / 2**30:g}; set "
+                    "n_slots (say 64) to pool the last slots, or use fewer states or components"
                 )
 
     def _check_unchanged(self, what: str) -> None:
