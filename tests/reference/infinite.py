@@ -81,11 +81,12 @@ def log_marginal(group, n_states, n_slots, n_labels, absent, alpha, branching):
                 value += (gammaln(alpha + row[:width]) - gammaln(alpha)).sum()
         logs.append(value)
     result = np.logaddexp.reduce(logs)
-    if branching:
+    if branching:  # True, or the two parameters of the Beta prior of each slot
         n_nodes = sum(len(tree) for tree in group)
-        for l in range(n_slots):
+        betas = [(alpha, alpha)] * n_slots if branching is True else branching
+        for l, (a, b) in enumerate(betas):
             k = sum(slot == l for tree in group for _, slot, _ in tree)
-            result += betaln(alpha + k, alpha + n_nodes - k) - betaln(alpha, alpha)
+            result += betaln(a + k, b + n_nodes - k) - betaln(a, b)
     return result
 
 

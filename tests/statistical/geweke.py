@@ -28,8 +28,8 @@ def draw(rng, weight):
 class Game:
     """A reading of the model on the fixed skeleton."""
 
-    def __init__(self, absent, structure, kind=ExactGibbs):
-        self.spec = tm.Spec(N_SLOTS, N_LABELS, N_STATES, absent, structure)
+    def __init__(self, absent, structure, kind=ExactGibbs, rates=()):
+        self.spec = tm.Spec(N_SLOTS, N_LABELS, N_STATES, absent, structure, rates=rates)
         self.kind = kind
         self.trees = [nodes_of(SKELETON, t) for t in range(len(SKELETON))]
         self.setting = Setting(tm.Priors(), 1.0, CONCENTRATION, n_auxiliary=2, n_split_merge=2, hyperprior=HYPER)

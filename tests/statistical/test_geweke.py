@@ -51,6 +51,11 @@ def test_every_reading_keeps_the_joint_distribution(absent, structure):
 
 
 @pytest.mark.slow
+def test_a_branching_prior_by_slot_keeps_the_joint_distribution():
+    assert Game("literal", "branching", rates=(0.7, 0.2)).largest_z(1, 5000) < 4.0
+
+
+@pytest.mark.slow
 @pytest.mark.parametrize("kind", [Crowded, Sure, Forgetful])
 def test_errors_are_seen(kind):
     assert Game("bottom", None, kind).largest_z(1, 5000) > 5.0

@@ -51,8 +51,8 @@ def asymmetric():
     return make_asymmetric_trees(40, random_state=0)
 
 
-def sampler(kind, forest, absent="bottom", structure=None, n_states=2, alpha=1.0, **setting):
-    spec = tm.Spec(max(1, forest.n_slots), forest.n_labels, n_states, absent, structure)
+def sampler(kind, forest, absent="bottom", structure=None, n_states=2, alpha=1.0, rates=(), **setting):
+    spec = tm.Spec(max(1, forest.n_slots), forest.n_labels, n_states, absent, structure, rates=rates)
     batch = Batch(spec, share(forest.arrays, spec.n_slots), None, 1)
     return kind(batch, Setting(tm.Priors(*[alpha] * 5), **setting), None, 1)
 
@@ -94,6 +94,17 @@ def test_exact_sampler_matches_the_enumerated_posterior(five, absent, structure)
     assert len(exact) == 52
     chain = sampler(ExactGibbs, five, absent, structure, concentration=1.0)
     assert distance(partition_frequencies(chain, 1200, 0), exact) < 0.13
+
+
+@pytest.mark.compiled
+def test_a_branching_prior_by_slot_is_the_one_that_is_sampled(five):
+    """Beta(strength rate, strength (1 - rate)), both below one in a slot: seating, splits and draws all follow it."""
+    trees = [twin.nodes_of(five, t) for t in range(5)]
+    exact = reference.partition_posterior(trees, 2, 2, 3, "literal", 1.0, 1.0, [(0.9, 0.1), (0.05, 0.95)])
+    chain = sampler(ExactGibbs, five, "literal", "branching", rates=(0.9, 0.05), concentration=1.0)
+    assert distance(partition_frequencies(chain, 1200, 0), exact) < 0.1
+    symmetric = sampler(ExactGibbs, five, "literal", "branching", concentration=1.0)
+    assert distance(partition_frequencies(symmetric, 600, 0), exact) > 0.17
 
 
 @pytest.mark.slow
@@ -317,7 +328,7 @@ def test_seed_chains_and_files(asymmetric, tmp_path):
 def test_chains_that_disagree_are_reported(asymmetric):
     """Few sweeps from a single group: the chains have not met."""
     model = ab.InfiniteHiddenTreeMixture(2, n_chains=3, n_iter=10, n_start=1, n_split_merge=0, random_state=1)
-    with pytest.warns(ChainsDisagreeWarning, match="chains disagree"):
+    with pytest.warns(ChainsDisagreeWarning, match="disagree"):
         model.fit(asymmetric)
 
 
@@ -350,7 +361,8 @@ def test_bad_settings_are_named(asymmetric):
         ("concentration_prior", (0.0, 1.0)),
         ("hyperprior", (1.0, 0.0)),
         ("n_split_merge", -1),
-        ("prior", 0.3),
+        ("prior", 0.0),
+        ("branching_prior", -1.0),
     ):
         with pytest.raises(ValueError, match=setting):
             ab.InfiniteHiddenTreeMixture(2).set_params(**{setting: value}).fit(asymmetric)

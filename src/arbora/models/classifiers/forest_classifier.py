@@ -178,11 +178,15 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
 
 def surprise_of(log_likelihood: Floats, forest: Forest, n_nodes_seen: int) -> Floats:
     """Nats a node of each tree; an unseen label, summed out of the likelihood, costs log(n_nodes_seen)."""
-    unseen = (forest.label == UNSEEN).astype(np.float64)
-    n_unseen = np.bincount(np.repeat(np.arange(forest.n_trees), forest.sizes), unseen, forest.n_trees)
-    nats = n_unseen * np.log(max(n_nodes_seen, 2)) - log_likelihood
+    nats = n_unseen(forest) * np.log(max(n_nodes_seen, 2)) - log_likelihood
     # A tree that cannot be: a number beyond all others, because an infinity has no quantile.
     return np.minimum(nats / np.maximum(forest.sizes, 1), 1e300)
+
+
+def n_unseen(forest: Forest) -> Floats:
+    """How many nodes of each tree have a label never seen in training."""
+    unseen = (forest.label == UNSEEN).astype(np.float64)
+    return np.bincount(np.repeat(np.arange(forest.n_trees), forest.sizes), unseen, forest.n_trees)
 
 
 def split_off(forest: Forest, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[Forest, Forest]:

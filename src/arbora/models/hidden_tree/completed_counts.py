@@ -59,6 +59,7 @@ def table_of(spec: tm.Spec, priors: tm.Priors) -> Table:
     prior = np.empty(len(row))
     for cells, alpha in zip(kinds_of(spec), priors, strict=True):
         prior[cells] = alpha
+    prior[layout_of(spec).shape :] = np.concatenate(tm.branching_prior(spec, priors))  # hits, then misses
     counted = prior.copy()
     if spec.absent == "slot":  # a root is never absent: the cell is there, and nothing is ever in it
         counted[layout_of(spec).emission - 1] = 0.0

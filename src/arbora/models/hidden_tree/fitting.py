@@ -40,6 +40,24 @@ def random_start(
 
 def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
     """Share of the nodes in each slot."""
+    hits, total = slot_hits(forest, weight, n_slots)
+    # Slots pooled into one may hold more children than there are nodes.
+    return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
+
+
+def pooled_rates(forest: Forest, spec: tm.Spec) -> tuple[float, ...]:
+    """How often a node has a child in each slot, all trees together and half a child added; none without structure."""
+    if spec.structure is None:
+        return ()
+    hits, total = slot_hits(forest, None, spec.n_slots)
+    tries = np.full(spec.n_slots, total)
+    if spec.pooled:  # a chance after each child there
+        tries[-1] += hits[-1]
+    return tuple(((hits + 0.5) / (tries + 1.0)).tolist())
+
+
+def slot_hits(forest: Forest, weight: Floats | None, n_slots: int) -> tuple[Floats, float]:
+    """Weight of the nodes in each slot, and of all."""
     hits, total = np.zeros(n_slots), 0.0
     if isinstance(forest, ForestStore):
         parts = forest.over_parts(_slot_hits, weight, n_slots)
@@ -47,8 +65,7 @@ def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
         parts = iter([_slot_hits(forest, weight, n_slots)])
     for more_hits, more in parts:
         hits, total = hits + more_hits, total + more
-    # Slots pooled into one may hold more children than there are nodes.
-    return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
+    return hits, total
 
 
 def _slot_hits(forest: Forest, weight: Floats | None, n_slots: int) -> tuple[Floats, float]:

@@ -15,6 +15,8 @@ from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
+from ..base_measure import Evidence, evidence
+from ..classifiers.forest_classifier import n_unseen
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..model_file import plain
@@ -23,6 +25,7 @@ from ..vector_estimator import central_draw, spread_out
 from . import tree_model as tm
 from .dp_samplers import Seats, Setting, StochasticEM
 from .exact_gibbs import ExactGibbs
+from .fitting import pooled_rates
 from .mixture import SHARD_BYTES, HiddenTreeMixture
 from .passes import log_sum
 from .starts import hellinger_features
@@ -31,7 +34,7 @@ Floats = NDArray[np.float64]
 
 PARAMS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
 MAX_COMPARED = 100  # draws among which the central one is looked for
-N_PRIOR_DRAWS = 256  # to estimate how probable a tree is under a component nobody has seen
+LEAST_PRIOR = 1e-3  # of draws; modes, as update="em" takes them, want one or more
 
 MOST_AUXILIARY = 10**4  # groups that are drawn from the prior for every tree, and lie in memory
 
@@ -42,7 +45,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     Parameters
     ----------
     n_states, absent, structure, prior, leaf_prior, ..., n_slots, encoding, shard_bytes : as in `HiddenTreeMixture`,
-        with other defaults where they serve better here (docs/infinite.md).
+        with other defaults where they serve better here (docs/infinite.md).  ``update="gibbs"`` takes priors below one,
+        and `branching_prior` is the strength of a Beta prior around the pooled rate of each slot (None: twice `prior`).
     concentration : of the Dirichlet process; larger means more groups a priori.
     concentration_prior : (shape, rate) of a gamma prior, to learn the concentration; None keeps it fixed.
     update : ``"gibbs"`` samples the posterior exactly.  ``"em"`` is the paper's Algorithm 2, drawn seating and one
@@ -73,6 +77,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         "n_components_",
         "concentration_",
         "priors_",
+        "n_nodes_seen_",
         "history_",
         "n_iter_",
         "provenance_",
@@ -147,10 +152,12 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     def fit(self, X: Any, y: Any = None) -> Self:
         """Run the chains; y is ignored.  Ctrl-C keeps what was sampled so far."""
         template = self._template()
-        priors = template._check_params()
+        priors = self._check_priors(template)
         self._check_settings()
         forest = self._check_forest(X)
         spec = template._new_spec(forest)
+        if self.update == "gibbs":
+            spec = spec._replace(rates=pooled_rates(forest, spec))
         setting = Setting(
             priors,
             float(self.concentration),
@@ -204,6 +211,14 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
             shard_bytes=self.shard_bytes,
         )
 
+    def _check_priors(self, template: HiddenTreeMixture) -> tm.Priors:
+        """Raise on impossible settings of the trees' model; the priors of the fit."""
+        if self.update == "em":
+            return template._check_params()
+        priors = template._check_params(LEAST_PRIOR)
+        # The prior of the branching lies around pooled rates, as strong as Beta(prior, prior) would be.
+        return priors if self.branching_prior is not None else priors._replace(branching=2.0 * priors.branching)
+
     def _check_settings(self) -> None:
         for name in ("n_iter", "thin", "n_start"):
             check_count(name, getattr(self, name))
@@ -235,6 +250,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         output = ("encoding", "sparse_output")
         mine = self.get_params(deep=False).items()
         told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]
+        told += ["branching prior by slot"] if self.update == "gibbs" and self.structure else []
         return f"{', '.join(told)}; trees {fingerprint(forest)[:16]}"
 
     def _keep(self, trace: Trace, forest: Forest, spec: tm.Spec) -> None:
@@ -258,7 +274,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         self.switch_prob_ = params.switch.T
         self.transition_prob_ = params.transition.transpose(3, 0, 1, 2)
         self.branching_prob_ = params.branching.T
-        self.vocabulary_, self.spec_ = forest.vocabulary, spec
+        self.vocabulary_, self.spec_, self.n_nodes_seen_ = forest.vocabulary, spec, forest.n_nodes
         self.mixture_ = self._as_mixture()
 
     def _as_mixture(self) -> HiddenTreeMixture:
@@ -272,17 +288,21 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
-        self.spec_ = tm.Spec(*self.spec_)
+        self.spec_ = tm.spec_of(self.spec_)
         self.mixture_ = self._as_mixture()
         mixture = self.mixture_
         sizes = (mixture.n_slots_, len(self.vocabulary_), mixture.n_states)
         if (
-            self.spec_ != tm.Spec(*sizes, mixture.absent, mixture.structure, self.spec_.pooled)
+            self.spec_ != tm.Spec(*sizes, mixture.absent, mixture.structure, self.spec_.pooled, self.spec_.rates)
             or type(self.spec_.pooled) is not bool
         ):
             raise ValueError(f"the sizes of the model make no sense: {self.spec_}")
         self._check_settings()
-        self._template()._check_params()
+        self._check_priors(self._template())
+        if self.n_nodes_seen_ is None:  # written before it was kept
+            self.n_nodes_seen_ = int((self.provenance_ or {}).get("n_nodes") or self.group_size_.sum())
+        if type(self.n_nodes_seen_) is not int or self.n_nodes_seen_ < 1:
+            raise ValueError("the number of nodes seen must be one or more")
         check_number("concentration_", self.concentration_, 1e-9, 1e9)
         if len(self.priors_) != len(tm.Priors._fields):
             raise ValueError("there is not one prior for each kind of parameter")
@@ -346,8 +366,9 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         """Posterior of the group of each tree given the fitted draw; the last column is a group never seen.
 
         Group k weighs its number of training trees, a new group the concentration; how probable the tree is under a new
-        group is the likelihood at uniform parameters for update="em", as in the paper, and else an average over draws
-        from the prior.
+        group is the likelihood at uniform parameters for update="em", as in the paper, and else its marginal likelihood
+        under the prior, estimated within the error of `new_group_evidence`.  A label never seen costs a known group
+        log(n_nodes_seen_) nats and a new one log(n_labels + 1).
         """
         joint = self._log_joint(X)
         total = log_sum(joint)
@@ -389,10 +410,32 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         with self.mixture_._batch(forest, self.spec_) as batch:
             known = batch.log_likelihood(params)
             if self.update == "em":
-                return np.column_stack([known, batch.log_likelihood(tm.uniform_params(self.spec_))])
-            priors = tm.Priors(*self.priors_)
-            drawn = tm.draw_params(np.random.default_rng(0), self.spec_, N_PRIOR_DRAWS, priors)
-            return np.column_stack([known, log_sum(batch.log_likelihood(drawn)) - np.log(N_PRIOR_DRAWS)])
+                new = batch.log_likelihood(tm.uniform_params(self.spec_))[:, 0]
+            else:
+                new = evidence(batch, tm.Priors(*self.priors_)).log_prob
+        return np.asarray(np.column_stack([known, new]) - self._unseen_cost(forest))
+
+    def _unseen_cost(self, forest: Forest) -> Floats:
+        """Nats for labels never seen, [tree, group]: a group that has none pays more than one that may have any.
+
+        In a known group each counts as one of the nodes seen, as for the classifiers; in a new one, as one more label.
+        """
+        times = np.concatenate([np.zeros(0), *(n_unseen(part) for part in forest.parts())])
+        seen = max(self.n_nodes_seen_, 2)
+        cost = np.full(self.n_components_ + 1, np.log(seen))
+        cost[-1] = np.log(min(seen, len(self.vocabulary_) + 1))
+        return np.multiply.outer(times, cost)
+
+    def new_group_evidence(self, X: Any) -> Evidence:
+        """Log-probability of each tree in a group never seen, parameters integrated out, and its standard error.
+
+        Labels never seen are summed out here.  The error is that of sequential imputation, from eight replicates; it is
+        zero where the hidden states do not matter.
+        """
+        check_is_fitted(self, "mixture_")
+        forest = self._in_training_terms(X)
+        with self.mixture_._batch(forest, self.spec_) as batch:
+            return evidence(batch, tm.Priors(*self.priors_))
 
     def _log_joint(self, X: Any) -> Floats:
         columns = self._log_likelihood(X)

@@ -373,7 +373,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
-        self.spec_ = tm.Spec(*self.spec_)
+        self.spec_ = tm.spec_of(self.spec_)
         for name in ("weight_", *PROBABILITIES):
             if getattr(self, name).dtype != np.float64:
                 raise ValueError(f"{name} is of {getattr(self, name).dtype}; wanted float64")
@@ -592,8 +592,8 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
 
     # ---- checking ------------------------------------------------------------------------------------------------
 
-    def _check_params(self) -> tm.Priors:
-        """Raise on impossible settings; the priors of the fit."""
+    def _check_params(self, least_prior: float = 1.0) -> tm.Priors:
+        """Raise on impossible settings; the priors of the fit.  Modes want priors of one or more."""
         check_count("n_components", self.n_components)
         check_count("n_states", self.n_states)
         check_count("n_init", self.n_init, MOST_STARTS)
@@ -615,7 +615,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         for name in tm.Priors._fields:
             own = getattr(self, f"{name}_prior")
             value = self.prior if own is None else own
-            check_number("prior" if own is None else f"{name}_prior", value, 1.0, 1e9)
+            check_number("prior" if own is None else f"{name}_prior", value, least_prior, 1e9)
             priors[name] = float(value)
         return tm.Priors(**priors)
 

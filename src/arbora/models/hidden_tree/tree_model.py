@@ -22,6 +22,7 @@ Floats = NDArray[np.float64]
 ABSENT: tuple[str, ...] = get_args(Absent)
 # Smaller probabilities are set to zero: they never matter, and subnormal numbers are slow.
 TINY = 1e-100
+SMALL_SHAPE = 0.1  # of a gamma distribution: below it, draws may vanish
 
 
 class Spec(NamedTuple):
@@ -33,6 +34,7 @@ class Spec(NamedTuple):
     absent: Absent = "bottom"
     structure: Structure = None
     pooled: bool = False  # the last slot stands for all later ones, and may hold several children
+    rates: tuple[float, ...] = ()  # around which the prior of the branching lies, by slot; none: around one half
 
     @property
     def absent_is_state(self) -> bool:
@@ -62,7 +64,10 @@ class Counts(NamedTuple):
 
 
 class Priors(NamedTuple):
-    """Symmetric Dirichlet parameters, one or more."""
+    """Symmetric Dirichlet parameters; modes want one or more, draws anything above zero.
+
+    With `Spec.rates` that of the branching is the strength of its prior: Beta(strength rate, strength (1 - rate)).
+    """
 
     leaf: float = 1.0
     emission: float = 1.0
@@ -98,6 +103,42 @@ def param_shapes(spec: Spec, n_components: int) -> Params:
 SUM_AXIS = Params(leaf=1, emission=0, switch=0, transition=2, branching=None)  # type: ignore[arg-type]
 
 
+def spec_of(values: Any) -> Spec:
+    """The spec from what a model file holds; files written before there were rates have none."""
+    *fixed, rates = values if len(values) == len(Spec._fields) else (*values, ())
+    if len(rates) and (len(rates) != fixed[0] or not all(type(r) is float and 0.0 < r < 1.0 for r in rates)):
+        raise ValueError(f"the rates of the branching make no sense: {rates!r:.80}")
+    return Spec(*fixed, tuple(rates))
+
+
+def branching_prior(spec: Spec, priors: Priors) -> tuple[Floats, Floats]:
+    """Parameters of the Beta prior of the branching of each slot."""
+    if not spec.rates:
+        both = np.full(spec.n_slots if spec.structure else 0, priors.branching)
+        return both, both
+    rate = np.array(spec.rates)
+    return priors.branching * rate, priors.branching * (1.0 - rate)
+
+
+def _dirichlet(rng: np.random.Generator, shape: Floats, axis: int, root_is_there: bool) -> Floats:
+    """Draws that sum to one along an axis; `root_is_there` keeps the last cell of the last row at zero.
+
+    Gamma draws of small shapes would all be zero, so they are taken by their logarithm: one of Gamma(a) is one of
+    Gamma(a + 1) times u ** (1 / a).
+    """
+    if shape.size and shape.min() < SMALL_SHAPE:
+        logs = np.log(rng.standard_gamma(shape + 1.0)) + np.log1p(-rng.random(shape.shape)) / shape
+        if root_is_there:
+            logs[-1, -1] = -np.inf
+        gamma = np.exp(logs - logs.max(axis=axis, keepdims=True))
+    else:
+        gamma = rng.standard_gamma(shape)
+        if root_is_there:
+            gamma[-1, -1] = 0.0
+    total = gamma.sum(axis=axis, keepdims=True)
+    return np.asarray(gamma / np.where(total > 0, total, 1.0))
+
+
 def draw_params(
     rng: np.random.Generator,
     spec: Spec,
@@ -112,13 +153,11 @@ def draw_params(
     for name in ("leaf", "emission", "switch", "transition"):
         axis = getattr(SUM_AXIS, name)
         shape = np.full(getattr(shapes, name), getattr(alpha, name))
-        gamma = rng.standard_gamma(shape if counts is None else shape + getattr(counts, name))
-        if name == "leaf" and spec.absent == "slot":
-            gamma[-1, -1] = 0.0  # a root is never absent
-        total = gamma.sum(axis=axis, keepdims=True)
-        drawn[name] = gamma / np.where(total > 0, total, 1.0)
+        shape = shape if counts is None else shape + getattr(counts, name)
+        drawn[name] = _dirichlet(rng, shape, axis, name == "leaf" and spec.absent == "slot")  # a root is never absent
     hits, tries = (0.0, 0.0) if counts is None else counts.branching
-    branching = rng.beta(alpha.branching + hits, alpha.branching + tries - hits, shapes.branching)
+    a, b = (x[:, None] for x in branching_prior(spec, alpha))
+    branching = rng.beta(a + hits, b + tries - hits, shapes.branching)
     # Neither certain nor impossible, whatever rounding says: its log is taken.
     return Params(**drawn, branching=np.clip(branching, TINY, 1.0 - np.finfo(np.float64).eps))
 
@@ -407,8 +446,12 @@ def log_prior(params: Params, priors: Priors) -> Floats:
 
 
 def log_prior_density(spec: Spec, params: Params, priors: Priors) -> Floats:
-    """Log density of each component's parameters under their priors, with the normalising constants."""
-    total = log_prior(params, priors)
+    """Log density of each component's parameters under their priors, with the normalising constants.
+
+    With `Spec.rates` that of the branching is the density of its log odds: near zero, where draws of a rare slot lie,
+    the density of the chance itself has no bound.
+    """
+    total = log_prior(params._replace(branching=params.branching[:0]), priors)
     for name in ("leaf", "emission", "switch", "transition"):
         alpha, value, axis = getattr(priors, name), getattr(params, name), getattr(SUM_AXIS, name)
         n = value.shape[axis]
@@ -418,7 +461,10 @@ def log_prior_density(spec: Spec, params: Params, priors: Priors) -> Floats:
         total += n_rows * (gammaln(n * alpha) - n * gammaln(alpha))
         if name == "leaf" and spec.absent == "slot":  # the root's row is one shorter
             total += gammaln((n - 1) * alpha) - gammaln(n * alpha) + gammaln(alpha)
-    return total - len(params.branching) * betaln(priors.branching, priors.branching)
+    a, b = (x[:, None] for x in branching_prior(spec, priors))
+    less = 0.0 if spec.rates else 1.0
+    chance = params.branching
+    return np.asarray(total + (xlogy(a - less, chance) + xlog1py(b - less, -chance) - betaln(a, b)).sum(axis=0))
 
 
 def n_free_parameters(spec: Spec) -> int:

@@ -1,0 +1,96 @@
+"""How probable a tree is under a component nobody has seen: its marginal likelihood under the prior.
+
+The shape's part is a product of Beta-Bernoulli probabilities, in closed form; that of the labels sums over all hidden
+states and is estimated by sequential imputation (`kernels.impute`), with its standard error.  See infinite.md.
+"""
+
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import betaln
+
+from ..forest.sharing import SharedForest
+from ..kernels import impute
+from .hidden_tree import tree_model as tm
+from .hidden_tree.passes import Batch
+
+Floats = NDArray[np.float64]
+
+READING = {
+    "literal": impute.LITERAL,
+    "renormalised": impute.RENORMALISED,
+    "bottom": impute.BOTTOM,
+    "slot": impute.SLOT,
+}
+N_REPLICATES = 8  # independent estimates, from whose spread the error is told
+N_PARTICLES = (16, 128)  # more if the error with few is not small enough
+SMALL_ERROR = 0.25  # nats
+MOST_WORK = 2_000_000  # particles times nodes: the bound of memory and time for very large trees
+_SEED = 20170  # the same for every tree: an estimate depends on its tree alone
+_CHUNK = 2**22  # cells of dense shape counts at a time
+
+
+class Evidence(NamedTuple):
+    """Log marginal likelihood of each tree and the standard error of its estimate, in nats."""
+
+    log_prob: Floats
+    error: Floats
+
+
+def evidence(batch: Batch, priors: tm.Priors) -> Evidence:
+    """Log P(tree) with the parameters of its component integrated out under their prior, of every tree."""
+    log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
+    for rows, shard in zip(batch.rows, batch.shards, strict=True):
+        shape = branching_evidence(batch.spec, priors, shard)
+        labels = label_evidence(batch.spec, priors, shard)
+        log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
+        error[rows] = labels.error[shard.tree_id]
+    return Evidence(log_prob, error)
+
+
+def branching_evidence(spec: tm.Spec, priors: tm.Priors, shard: SharedForest) -> Floats:
+    """Log probability of the shape of each distinct tree, the chances of branching integrated out: exact."""
+    out = np.zeros(shard.n_distinct_trees)
+    if spec.structure is None:
+        return out
+    s = shard.structure
+    a, b = tm.branching_prior(spec, priors)
+    step = max(1, _CHUNK // spec.n_slots)
+    for lo in range(0, len(out), step):
+        part = slice(lo, lo + step)
+        hits = s.in_slot[part].toarray()
+        misses = s.n_nodes[part, None] - s.with_slot[part].toarray()
+        if spec.pooled:  # any number of children: a chance after each, and one that fails
+            misses[:, -1] = s.n_nodes[part]
+        out[part] = (betaln(a + hits, b + misses) - betaln(a, b)).sum(axis=1)
+    return out
+
+
+def label_evidence(spec: tm.Spec, priors: tm.Priors, shard: SharedForest) -> Evidence:
+    """Log probability of the labels of each distinct tree given its shape, by sequential imputation."""
+    units = shard.units
+    dirichlet = (priors.leaf, priors.emission, priors.switch, priors.transition)
+    model = impute.Model(spec.n_slots, spec.n_labels, spec.n_states, READING[spec.absent], *dirichlet)
+    out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
+    for t, root in enumerate(shard.tree_root):
+        order = impute.post_order(units.child_start, units.child, root)
+        out.log_prob[t], out.error[t] = _of_tree(units, order, model)
+    return out
+
+
+def _of_tree(
+    units: tuple[NDArray[np.int32], ...], order: NDArray[np.int64], model: impute.Model
+) -> tuple[float, float]:
+    """Log of the mean of some independent estimates and its standard error; more particles while it is large."""
+    rng = np.random.default_rng(_SEED)
+    value, error = 0.0, np.inf
+    for n_particles in N_PARTICLES:
+        n = max(N_PARTICLES[0], min(n_particles, MOST_WORK // len(order)))
+        logs = np.array([impute.log_evidence(rng, units, order, model, n) for _ in range(N_REPLICATES)])
+        top = logs.max()
+        value = top + np.log(np.exp(logs - top).mean())
+        error = logs.std(ddof=1) / np.sqrt(N_REPLICATES)
+        if error <= SMALL_ERROR or n < n_particles:
+            break
+    return float(value), float(error)
