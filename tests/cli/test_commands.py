@@ -401,6 +401,9 @@ def test_infinite_model(corpus: Path, tmp_path: Path) -> None:
     assert [int(row["cluster"]) for row in csv.DictReader(out.read_text().splitlines())] == model.labels_.tolist()
     by_em = json.loads(run("cluster", corpus, "--model", "infinite", "--update", "em", "--sweeps", 3, "--json"))
     assert by_em["update"] == "em"
+    assert by_em["sweeps"] == [3] * 4  # chains unless asked otherwise
+    said = run("cluster", corpus, "--model", "infinite", "--update", "em", "--sweeps", 3, "--states", 2)
+    assert "% of the draws of 4 chains have" in " ".join(said.split())
     assert "infinite mixture has none" in fails("cluster", corpus, "--model", "infinite", "-k", 3, code=2)
     assert "only the infinite mixture" in fails("cluster", corpus, "--sweeps", 3, code=2)
 

@@ -31,6 +31,24 @@ def upward(tree, theta):
     return prior, beta, log_prob
 
 
+def seat_test(rng, log_lik, log_uniform, concentration, n_sweeps):
+    """Trees seated among themselves from random seats; those at new components share the number after the last.
+
+    log_lik[tree, component]; a seat weighs its other trees times the likelihood, a new one the concentration times the
+    likelihood at uniform parameters, which is also that of those who have sat down at a new one before.
+    """
+    n_trees, n_known = log_lik.shape
+    label = rng.integers(0, n_known, n_trees)
+    columns = np.column_stack([log_lik, log_uniform])
+    for _ in range(n_sweeps):
+        for t in range(n_trees):
+            others = np.bincount(np.delete(label, t), minlength=n_known + 1)
+            top = columns[t].max()
+            weight = np.append(others * np.exp(columns[t] - top), concentration * np.exp(log_uniform[t] - top))
+            label[t] = min(np.searchsorted(np.cumsum(weight), rng.random() * weight.sum(), side="right"), n_known)
+    return label
+
+
 def counts(tree, theta):
     """The E-step as programmed: each child, and each transition, given that the switch of the parent points to it."""
     n_slots, n_states = len(theta.switch), theta.emission.shape[1]

@@ -96,7 +96,7 @@ def test_two_seeds_agree_on_larger_trees_and_a_tree_has_one_estimate(monkeypatch
     assert forest.sizes.max() > 70
     assert np.abs(one.log_prob - other.log_prob).max() > 0.0
     assert (np.abs(one.log_prob - other.log_prob) < 5.0 * np.hypot(one.error, other.error) + 1e-6).all()
-    assert max(one.error.max(), other.error.max()) < 0.6
+    assert max(one.error.max(), other.error.max()) < 1.0
 
 
 def test_rates_are_those_of_all_trees_together():

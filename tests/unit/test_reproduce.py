@@ -116,6 +116,20 @@ def test_seating_draws_by_the_weights_of_equation_8():
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("seed", range(3))
+def test_test_trees_are_seated_as_by_the_twin(forest, seed):
+    """The same random numbers in plain loops: random seats, ten sweeps, Eq. (8) with counts of test trees only."""
+    theta = [authors.draw_theta(np.random.default_rng(k), SIZES, 40.0, wrong_axis=False) for k in range(2)]
+    trees = authors.Trees(forest, 3)
+    log_lik = np.column_stack([trees.log_likelihood(one) for one in theta])
+    uniform = trees.log_likelihood(authors.uniform_theta(SIZES))
+    found = authors.seat_test(np.random.default_rng(seed), trees, theta, SIZES)
+    wanted = twin.seat_test(np.random.default_rng(seed), log_lik, uniform, authors.CONCENTRATION, 10)
+    assert np.array_equal(found, wanted)
+    assert len(set(found)) > 1
+
+
+@pytest.mark.compiled
 def test_the_program_lowers_the_likelihood_where_em_could_not():
     data = runs.load("generated")
     falls = []

@@ -58,7 +58,8 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
     n_split_merge : proposals of the exact sampler, a sweep, to split a group or to merge two.
     hyperprior : (shape, rate) of a gamma prior, with which the exact sampler learns the Dirichlet parameters too, from
         1e-3 to 1e3, starting from `prior`; None keeps them fixed.
-    n_chains, n_jobs : chains, and processes to run them in; the result does not depend on n_jobs.
+    n_chains, n_jobs : chains, and processes to run them in; the result does not depend on n_jobs.  A single chain
+        reports one number of groups with certainty; several show, and `fit` warns, where other starts find another.
     novelty : `predict` answers `NEW_GROUP` for trees more probably than this of a group never seen.
     checkpoint : a folder in which chains are saved as they run, and from which a broken run goes on.
 
@@ -98,7 +99,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         n_auxiliary: int = 3,
         n_split_merge: int = 5,
         hyperprior: tuple[float, float] | None = None,
-        n_chains: int = 1,
+        n_chains: int = 4,
         absent: tm.Absent = "literal",
         structure: tm.Structure = "branching",
         prior: float = 1.5,
