@@ -73,6 +73,33 @@ def reference_row(count, alpha):
     return total
 
 
+@pytest.mark.compiled
+@pytest.mark.parametrize("absent", tm.ABSENT)
+def test_evidence_is_the_mean_over_draws_from_the_prior_where_these_suffice(absent, monkeypatch):
+    """Small trees, children pooled into the last of three slots: what enumeration leaves out."""
+    nested = [("0", ["1", "1", "0", "1", "0"]), ("1", ["0", ("1", ["0", "0"]), {"label": "1", "slot": 6}])]
+    forest = ab.Forest.from_nested(nested, vocabulary=["0", "1"])
+    (shard,) = share(forest.arrays, 3)
+    priors = tm.Priors(0.7, 0.4, 0.6, 0.3, 4.0)
+    monkeypatch.setattr(base_measure, "N_PARTICLES", (1024, 1024))
+    for structure in (None, "branching"):
+        spec = tm.Spec(3, 2, 2, absent, structure, True, (0.5, 0.4, 0.3) if structure else ())
+        params = tm.draw_params(np.random.default_rng(0), spec, 50_000, priors)
+        if structure is None:
+            drawn, found = Batch(spec, [shard], None, 1).log_likelihood(params), evidence(forest, spec, priors)
+            value, error = found.log_prob, found.error
+        else:  # the shape alone, of which the other part may say something too
+            shape = tm.structure_log_prob(spec, params, shard) - tm.structure_log_prob(
+                spec._replace(structure=None, rates=()), params, shard
+            )
+            drawn = shape[shard.tree_id]
+            value, error = base_measure.branching_evidence(spec, priors, shard)[shard.tree_id], 0.0
+        weight = np.exp(drawn)
+        spread = weight.std(axis=1) / weight.mean(axis=1) / np.sqrt(weight.shape[1])
+        assert np.max(np.hypot(spread, error)) < 0.03
+        assert (np.abs(value - np.log(weight.mean(axis=1))) < 5.0 * np.hypot(spread, error)).all()
+
+
 def test_the_branching_of_pooled_and_of_later_slots_is_integrated_out():
     """Three children where one slot is told apart: geometric if slots were pooled in training, else a plain power."""
     forest = ab.Forest.from_nested([("0", ["0", "0", "0"]), "0"])

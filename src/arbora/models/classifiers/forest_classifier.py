@@ -186,7 +186,8 @@ def surprise_of(log_likelihood: Floats, forest: Forest, n_nodes_seen: int) -> Fl
 def n_unseen(forest: Forest) -> Floats:
     """How many nodes of each tree have a label never seen in training."""
     unseen = (forest.label == UNSEEN).astype(np.float64)
-    return np.bincount(np.repeat(np.arange(forest.n_trees), forest.sizes), unseen, forest.n_trees)
+    tree = np.repeat(np.arange(forest.n_trees), forest.sizes)
+    return np.bincount(tree, unseen, forest.n_trees).astype(np.float64)
 
 
 def split_off(forest: Forest, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[Forest, Forest]:
