@@ -8,6 +8,7 @@ from scipy.special import betaln, logsumexp
 
 import arbora as ab
 from arbora.datasets import make_asymmetric_trees, make_documents
+from arbora.errors import ModelFileError
 from arbora.files.container import read_container, write_container
 from arbora.forest.sharing import share
 from arbora.models import base_measure
@@ -251,3 +252,7 @@ def test_files_from_before_the_rates_are_read(fitted, documents, tmp_path):
     assert old.spec_ == fitted.spec_._replace(rates=())
     assert old.n_nodes_seen_ == fitted.n_nodes_seen_
     assert np.isfinite(old.score_samples(documents)).all()
+    header["attributes"]["spec_"] = [*header["attributes"]["spec_"], [2.0]]
+    write_container(tmp_path / "forged.arbora", kind="model", version=1, header=header, arrays=arrays)
+    with pytest.raises(ModelFileError):
+        ab.load(tmp_path / "forged.arbora")

@@ -105,11 +105,10 @@ SUM_AXIS = Params(leaf=1, emission=0, switch=0, transition=2, branching=None)  #
 
 def spec_of(values: Any) -> Spec:
     """The spec from what a model file holds; files written before there were rates have none."""
-    fixed: list[Any]
-    *fixed, rates = values if len(values) == len(Spec._fields) else (*values, ())
-    if len(rates) and (len(rates) != fixed[0] or not all(type(r) is float and 0.0 < r < 1.0 for r in rates)):
+    fixed, rates = list(values[:6]), list(values[6]) if len(values) > 6 else []
+    if rates and (len(rates) != fixed[0] or not all(type(r) is float and 0.0 < r < 1.0 for r in rates)):
         raise ValueError(f"the rates of the branching make no sense: {rates!r:.80}")
-    return Spec._make((*fixed, tuple(rates)))
+    return Spec(*fixed)._replace(rates=tuple(rates))
 
 
 def branching_prior(spec: Spec, priors: Priors) -> tuple[Floats, Floats]:
