@@ -135,8 +135,16 @@ def tables_of(levels: Levels, counts: Counts, alphabet: Alphabet) -> Tables:
     total = kind.sum(axis=1) + HALF * alphabet.n_outcomes()
     pool = (outcome.sum(axis=1) + HALF) / total[levels.outcome_kind]
     blank = HALF / total
-    padded = (_padded(x) for x in (counts.cell, row, counts.pair, context, outcome))
-    return Tables(*padded, kind, np.append(pool, 0.0), blank)
+    return Tables(
+        _padded(counts.cell),
+        _padded(row),
+        _padded(counts.pair),
+        _padded(context),
+        _padded(outcome),
+        kind,
+        np.append(pool, 0.0),
+        blank,
+    )
 
 
 def _padded(count: Floats) -> Floats:

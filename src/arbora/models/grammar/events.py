@@ -146,7 +146,7 @@ def _raw_events(forest: Forest, alphabet: Alphabet) -> tuple[Ints, Ints, Ints, I
         context = alphabet.root + 1 + code[parent]
         events.append((child, context, np.minimum(previous, MAX_JUMP), np.minimum(jump, MAX_JUMP)))
         tree = np.repeat(np.arange(forest.n_trees), forest.sizes)[child]
-        tail = np.bincount(tree, log_tail(jump), forest.n_trees)
+        tail += np.bincount(tree, log_tail(jump), forest.n_trees)
     node, context, previous, outcome = (np.concatenate(column) for column in zip(*events, strict=True))
     return node, context, previous, outcome, tail
 

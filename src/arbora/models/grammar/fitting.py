@@ -37,7 +37,7 @@ def trees_of(forest: Any, alphabet: Alphabet, weight: Floats | None, key: Ints |
     events = found.events
     levels = backoff.levels_of(events.key, alphabet)
     n_trees = np.bincount(found.tree_row, minlength=events.n_trees).astype(np.float64)
-    total = n_trees if weight is None else np.bincount(found.tree_row, weight, events.n_trees)
+    total = n_trees if weight is None else np.bincount(found.tree_row, weight, events.n_trees).astype(np.float64)
     data = Data(alphabet, levels, backoff.own_places(levels), urns_of(events, alphabet.width), total)
     return Trees(data, events, found.tree_row, n_trees)
 

@@ -13,14 +13,14 @@ from ...errors import ChainsDisagreeWarning, NotConvergedWarning, SettingError
 from ...forest.forest import Forest
 from ...inference.chains import Trace, run_chains
 from ...seeds import resolve_seed
-from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..model_file import plain
-from ..settings import check_count, check_number, check_weight
+from ..settings import check_count, check_weight
 from ..vector_estimator import central_draw, spread_out
 from . import backoff, fitting, infinite, loo, sampling
 from .backoff import Counts
 from .burstiness import log_likelihood, urns_of
+from .checking import check_content, check_settings
 from .em import Chains, evaluate, prior_of
 from .events import Alphabet, alphabet_of, distinct, events_of
 from .merging import Marginal, merge_all
@@ -28,7 +28,6 @@ from .reading import GroupReader
 
 Floats = NDArray[np.float64]
 
-STARTS = ("kmeans", "random")
 MAX_COMPARED = 100  # draws among which the central one is looked for
 MAX_PARAMETERS = 5 * 10**8  # counts of cells, 4 GB
 
@@ -136,6 +135,9 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
 
     history_: list[float]
     trace_: Trace
+    seen_weight_: float
+    n_batches_: int
+    concentration_: float | None
 
     def __init__(
         self,
@@ -343,7 +345,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         return float(np.average(found, weights=trees.data.weight))
 
     def _keep_merges(self, model: Chains, trees: fitting.Trees) -> None:
-        size = np.bincount(self.labels_, minlength=self.n_components_)
+        size = np.bincount(self.labels_, minlength=self.n_components_).astype(np.float64)
         found = merge_all(model, Marginal(model, self.cell_key_, trees.data.alphabet), size)
         self.merge_pair_, self.merge_gain_, self.log_posterior_ = found
 
@@ -366,7 +368,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
         self._check_settings()
-        _check_content(self)
+        check_content(self)
         return self
 
     # ---- trees --------------------------------------------------------------------------------------------------
@@ -376,13 +378,14 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         check_is_fitted(self, "weight_")
         forest = self._in_training_terms(X)
         alphabet, model = self._alphabet(), self._model()
-        found = distinct(events_of(forest, alphabet))
+        events = events_of(forest, alphabet)
+        found = distinct(events)
         levels = backoff.levels_of(self.cell_key_, alphabet)
         tables = backoff.tables_of(levels, model.counts, alphabet)
         places = backoff.places_of(found.events.key, levels, alphabet)
         prob = backoff.probabilities(tables, places, model.strength)
         joint, _ = log_likelihood(urns_of(found.events, alphabet.width), prob, model.tau)
-        return np.asarray((joint + np.log(model.weight))[found.tree_row]) + _tails(forest, alphabet)[:, None]
+        return np.asarray((joint + np.log(model.weight))[found.tree_row] + events.tail[:, None])
 
     def score_samples(self, X: Any) -> Floats:
         """Log-likelihood of each tree: its shape, its labels and their order."""
@@ -456,30 +459,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
             )
 
     def _check_settings(self) -> None:
-        """Raise on impossible settings."""
-        if self.n_components is not None:
-            check_count("n_components", self.n_components)
-        if self.burstiness != "learn":
-            if isinstance(self.burstiness, str):
-                raise SettingError(f"burstiness={self.burstiness!r}; wanted 'learn' or a number of 0 or more")
-            check_number("burstiness", self.burstiness, 0.0, 1e3)
-        if self.start not in STARTS:
-            raise SettingError(f"start={self.start!r}; wanted one of {', '.join(STARTS)}")
-        for name in ("n_init", "max_iter", "n_start", "n_iter", "thin", "n_chains"):
-            check_count(name, getattr(self, name))
-        check_number("tol", self.tol, 0.0, np.inf)
-        check_number("learning_decay", self.learning_decay, 0.5, 1.0)
-        check_number("concentration", self.concentration, 1e-9, 1e9)
-        check_number("burn_in", 0 if self.burn_in is None else self.burn_in, 0, self.n_iter - 1)
-        if isinstance(self.n_split_merge, bool) or not isinstance(self.n_split_merge, (int, np.integer)):
-            raise SettingError(f"n_split_merge={self.n_split_merge!r}; wanted a whole number, 0 or more")
-        check_number("n_split_merge", self.n_split_merge, 0, 10**6)
-        if self.concentration_prior is not None:
-            value = self.concentration_prior
-            if not isinstance(value, (tuple, list)) or len(value) != 2:
-                raise SettingError(f"concentration_prior={value!r}; wanted None or two numbers, shape and rate")
-            check_number("shape of concentration_prior", value[0], 1e-9, 1e9)
-            check_number("rate of concentration_prior", value[1], 1e-9, 1e9)
+        check_settings(self)
 
 
 def _joint(model: Chains, trees: fitting.Trees) -> Floats:
@@ -488,57 +468,3 @@ def _joint(model: Chains, trees: fitting.Trees) -> Floats:
     tables = backoff.tables_of(data.levels, model.counts, data.alphabet)
     prob = backoff.probabilities(tables, data.places, model.strength)
     return np.asarray(log_likelihood(data.urns, prob, model.tau)[0] + np.log(model.weight))
-
-
-def _tails(forest: Any, alphabet: Alphabet) -> Floats:
-    return events_of(forest, alphabet).tail
-
-
-def _check_content(model: TreeGrammarMixture) -> None:
-    """Raise unless what was read makes a model."""
-    n = model.n_components_
-    if type(n) is not int or n < 1 or (model.n_components is not None and model.n_components != n):
-        raise ValueError("n_components_ does not fit")
-    if type(model.positional_) is not bool:
-        raise ValueError("positional_ must be true or false")
-    alphabet = Alphabet(len(model.vocabulary_), model.positional_)
-    last = (2 * alphabet.root + 1) * alphabet.width**2
-    check_array("weight_", model.weight_, np.float64, (n,), 1e-300, 1.0)
-    if not np.isclose(model.weight_.sum(), 1.0, atol=1e-6):
-        raise ValueError("weight_ must sum to one")
-    check_array("cell_key_", model.cell_key_, np.int64, (None,), 0, last)
-    if (np.diff(model.cell_key_) <= 0).any():
-        raise ValueError("cell_key_ must ascend")
-    _check_keys(model.cell_key_, alphabet)
-    n_pairs = len(backoff.levels_of(model.cell_key_, alphabet).pair_key)
-    check_array("cell_count_", model.cell_count_, np.float64, (n, len(model.cell_key_)), 0.0, 1e15)
-    check_array("base_count_", model.base_count_, np.float64, (None, n_pairs), 0.0, 1e15)
-    if len(model.base_count_) not in (1, n):
-        raise ValueError("base_count_ must have a row for each component, or one")
-    check_array("strength_", model.strength_, np.float64, (3, 3), backoff.WEAKEST, backoff.STRONGEST)
-    check_number("burstiness_", model.burstiness_, 0.0, 1e3)
-    if model.concentration_ is not None:
-        check_number("concentration_", model.concentration_, 1e-300, 1e300)
-    check_number("leave_one_out_", model.leave_one_out_, -1e300, 0.0)
-    check_array("labels_", model.labels_, np.int64, (None,), 0, n - 1)
-    check_array("merge_pair_", model.merge_pair_, np.int64, (n - 1, 2), 0, 2 * n - 2)
-    if (model.merge_pair_ >= n + np.arange(n - 1)[:, None]).any() or len(np.unique(model.merge_pair_)) != 2 * n - 2:
-        raise ValueError("the merges do not make a tree")
-    check_array("merge_gain_", model.merge_gain_, np.float64, (n - 1,))
-    check_array("log_posterior_", model.log_posterior_, np.float64, (n,))
-    check_array("component_total_", model.component_total_, np.float64, (n,), 0.0, 1e15)
-    check_number("seen_weight_", model.seen_weight_, 1e-300, 1e300)
-    if model.names_ is not None:
-        from ..file_checks import check_texts
-
-        check_texts("names_", model.names_, len(model.labels_))
-
-
-def _check_keys(key: NDArray[np.int64], alphabet: Alphabet) -> None:
-    """Raise unless every cell is one that trees may have."""
-    width = alphabet.width
-    outcome, previous, context = key % width, key // width % width, key // width**2
-    kind = alphabet.kind(context)
-    most = np.array([alphabet.unseen, alphabet.unseen, width])[kind]
-    if (outcome > most).any() or (previous > max(alphabet.missing, 12)).any():
-        raise ValueError("cell_key_ holds cells that no tree has")

@@ -89,6 +89,8 @@ def _draw_outcome(rng, book, k, row, context, kind, marks):
     x = _pick(rng, book.outcome_pool, 0, lo, hi, book.pool_rest[kind])
     if x >= 0:
         return book.outcome[x]
+    if hi - lo >= book.n_outcomes[kind]:
+        return book.outcome[hi - 1]  # all were seen: rounding alone leads here
     # One of the outcomes never seen: all of them are equally probable, so draw until it is one.
     while True:
         o = rng.integers(0, book.n_outcomes[kind])
