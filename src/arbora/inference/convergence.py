@@ -75,7 +75,7 @@ def _split(draws: ArrayLike) -> tuple[Floats, Flags]:
     values = _checked(draws)
     half = values.shape[-1] // 2
     halves = np.concatenate([values[..., :half], values[..., -half:]], axis=-2)
-    finite = np.isfinite(values).all(axis=(-2, -1))
+    finite = np.asarray(np.isfinite(values).all(axis=(-2, -1)))
     halves = np.where(finite[..., None, None], halves, 0.0)
     return halves, halves.min(axis=(-2, -1)) < halves.max(axis=(-2, -1))
 
