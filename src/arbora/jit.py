@@ -18,13 +18,14 @@ from functools import cache, partial
 from typing import Any, NamedTuple, TypeVar, cast
 
 import numba
-from numba.core.caching import FunctionCache, IndexDataCacheFile, NullCache
+import numba.core.caching
 
 from . import __version__
 
 F = TypeVar("F", bound=Callable[..., Any])
 
 PACKAGE = os.path.dirname(os.path.abspath(__file__))
+caching: Any = numba.core.caching  # without types
 KEPT_SECONDS = 86_400.0  # that code of other sources is kept, which another process may be using
 
 _CACHE = os.environ.get("ARBORA_NO_CACHE", "") in ("", "0")
@@ -109,14 +110,14 @@ class KernelCache:
 
     def _open(self) -> Any:
         if self.opened is None:
-            self.opened = NullCache()
+            self.opened = caching.NullCache()
             # No folder to write to, no source (a zip archive, byte code alone), a disk that fails.
             with contextlib.suppress(OSError, RuntimeError):
                 digest = _digest()
-                found = FunctionCache(self.function)
+                found = caching.FunctionCache(self.function)
                 name = f"{found._impl.filename_base}.{digest}"
                 stamp = found._impl.locator.get_source_stamp()
-                found._cache_file = IndexDataCacheFile(found.cache_path, name, stamp)
+                found._cache_file = caching.IndexDataCacheFile(found.cache_path, name, stamp)
                 # A full disk, or an index that lost its end.
                 found._guard_against_spurious_io_errors = partial(contextlib.suppress, OSError, EOFError)
                 self.opened = found
