@@ -56,7 +56,7 @@ def search(source: Source, suffixes: Sequence[str], every: bool = False) -> Foun
         raise ReadError("the list of files is empty; give at least one path")
     not_read: Counter[str] = Counter()
     seen: set[str] = set()
-    files, twice = [], []
+    files, twice = list[str](), list[str]()
     for item in items:
         for path in _expand(item, suffixes, every, not_read):
             real = os.path.realpath(path)
@@ -143,7 +143,7 @@ def _is_hidden(path: str, folder: str) -> bool:
 def _below(folder: str, not_read: Counter[str]) -> Iterator[str]:
     """All files and stores below a folder; a real folder is gone through once, links to folders last."""
     seen: set[str] = set()
-    links, folders = [folder], []
+    links, folders = [folder], list[str]()
     while links or folders:
         where = folders.pop() if folders else links.pop(0)
         real = os.path.realpath(where)
