@@ -147,7 +147,8 @@ def _in_terms_of(keys: Keys, below: Ints) -> Keys:
 
 def add_keys(known: dict[str, Keys], new: dict[str, Keys]) -> tuple[dict[str, Keys], dict[str, Ints]]:
     """The known keys with the new ones after them, and the number of each new one there."""
-    out, numbers = dict(known), {}
+    out = dict(known)
+    numbers: dict[str, Ints] = {}
     for family, keys in new.items():
         own = _in_terms_of(keys, numbers[BELOW[family]]) if family in BELOW else keys
         found, start, symbol, _ = kernels.number(*own, *known.get(family, empty_keys()), _SEED, True)

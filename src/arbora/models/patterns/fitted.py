@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 class Sums(NamedTuple):
     """Groups as sums over their trees: two sets of trees add, and trees can be taken out again."""
 
-    count: Ints  # [group, pattern]: trees with the pattern
+    count: Ints  # type: ignore[assignment]  # [group, pattern]: trees with the pattern
     size: Ints  # [group]: trees
 
     def plus(self, rows: Rows, label: Ints, sign: int) -> "Sums":
@@ -79,7 +79,7 @@ def log_seats(model: Model) -> Floats:
         return np.log(np.append(size, a))
     if kind == "pitman-yor":
         return np.log(np.append(size - DISCOUNT, a + DISCOUNT * n_groups))
-    _, part = mg.prior_tables(model.prior, int(size.sum()))
+    part = mg.log_part(model.prior, int(size.sum()), n_groups + 1)
     return np.append(np.log(size + 1.0), part[n_groups + 1] - part[n_groups])
 
 
@@ -130,12 +130,10 @@ def best_merges(model: Model, log_posterior: float) -> Merges:
     """Merge all groups, the best pair first."""
     count = np.ascontiguousarray(model.sums.count.T.astype(np.int32))
     alpha = model.strengths[model.family] * model.share
-    n = int(model.sums.size.sum())
-    weight, part = mg.prior_tables(model.prior, n)
-    tables = Tables(
-        alpha, np.log(alpha), model.strengths, np.zeros((len(model.strengths), 1)), weight, part, model.weight
-    )
     size = model.sums.size.copy()
+    part, shift = mg.log_part(model.prior, int(size.sum()), len(size)), mg.size_shift(model.prior)
+    no_rise, no_weight = np.zeros((len(model.strengths), 1)), np.zeros(1)
+    tables = Tables(alpha, np.log(alpha), model.strengths, no_rise, no_weight, part, shift, model.weight)
     groups = Groups(np.zeros(0, np.int64), count, np.zeros(count.shape), model.totals(), size)
     pair, gain = kernels.merge_best(tables, groups, len(size), 1, True)
     return Merges(pair, gain, log_posterior + np.append(0.0, np.cumsum(gain)))

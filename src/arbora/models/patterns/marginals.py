@@ -60,25 +60,33 @@ def corpus_of(counts: Any, family: Ints, n_families: int) -> Corpus:
 # ---- the prior of the partition -------------------------------------------------------------------------------------
 
 
-def prior_tables(prior: PartitionPrior, n: int) -> tuple[Floats, Floats]:
-    """log W(m) for m = 0..n + 1 (0 stands for no group), and log part(K) for K = 0..n + 1."""
-    m = np.maximum(np.arange(n + 2), 1)
-    number = np.arange(n + 2)
-    a = prior.concentration
+def size_shift(prior: PartitionPrior) -> float:
+    """e of W(m) = Gamma(m + e) / Gamma(1 + e)."""
+    return {"dp": 0.0, "pitman-yor": -DISCOUNT, "finite": 1.0}[prior.kind]
+
+
+def log_weight(prior: PartitionPrior, size: Any) -> Floats:
+    """log W(m) for groups of these sizes; zero stands for no group, and gets what one has."""
+    shift = size_shift(prior)
+    return np.asarray(gammaln(np.maximum(size, 1) + shift) - gammaln(1.0 + shift))
+
+
+def log_part(prior: PartitionPrior, n: int, most: int) -> Floats:
+    """log part(K) of a partition of n trees, for K = 0..most."""
+    number, a = np.arange(most + 1), prior.concentration
     if prior.kind == "dp":
-        return gammaln(m), number * np.log(a)
+        return np.asarray(number * np.log(a))
     if prior.kind == "pitman-yor":
-        part = np.append(0.0, np.cumsum(np.log(a + DISCOUNT * number[:-1])))
-        return gammaln(m - DISCOUNT) - gammaln(1.0 - DISCOUNT), part
-    return gammaln(m + 1.0), _finite_part(n)
+        return np.append(0.0, np.cumsum(np.log(a + DISCOUNT * number[:-1])))
+    return _finite_part(n, most)
 
 
-def _finite_part(n: int) -> Floats:
-    """log V_n(t), t = 0..n + 1: components from a geometric distribution, Dirichlet(1) weights (Miller, Harrison)."""
-    out = np.full(n + 2, -1e300)  # not -inf: differences must be numbers
+def _finite_part(n: int, most: int) -> Floats:
+    """log V_n(t), t = 0..most: components from a geometric distribution, Dirichlet(1) weights (Miller, Harrison)."""
+    out = np.full(most + 1, -1e300)  # not -inf: differences must be numbers
     k = np.arange(1, FINITE_MOST + 1)
     each = np.log(FINITE_STOP) + (k - 1) * np.log1p(-FINITE_STOP) + gammaln(k) - gammaln(k + n) + gammaln(k + 1)
-    for t in range(min(n + 2, FINITE_GROUPS)):
+    for t in range(min(most + 1, FINITE_GROUPS)):
         fits = k >= max(t, 1)
         out[t] = logsumexp(each[fits] - gammaln(k[fits] - t + 1))
     return out
@@ -86,8 +94,7 @@ def _finite_part(n: int) -> Floats:
 
 def log_prior(prior: PartitionPrior, size: Ints, n: int) -> float:
     """Log prior probability of a partition with groups of these sizes."""
-    weight, part = prior_tables(prior, n)
-    total = float(weight[size].sum() + part[len(size)])
+    total = float(log_weight(prior, size).sum() + log_part(prior, n, len(size))[-1])
     if prior.kind == "finite":
         return total
     return total + float(gammaln(prior.concentration) - gammaln(prior.concentration + n))
@@ -109,14 +116,16 @@ def make_tables(corpus: Corpus, strengths: Floats, power: float, prior: Partitio
     alpha = strengths[corpus.family] * corpus.share
     longest = int(corpus.rows.size.sum(axis=0).max(initial=0))
     rise = gammaln(strengths[:, None] + np.arange(longest + 1))
-    weight, part = prior_tables(prior, corpus.n_trees)
-    return Tables(alpha, np.log(alpha), strengths.copy(), rise, weight, part, power / corpus.n_families)
+    n = corpus.n_trees
+    weight, part = log_weight(prior, np.arange(n + 2)), log_part(prior, n, n + 1)
+    return Tables(
+        alpha, np.log(alpha), strengths.copy(), rise, weight, part, size_shift(prior), power / corpus.n_families
+    )
 
 
-def with_prior(tables: Tables, prior: PartitionPrior, n: int) -> Tables:
-    """The same tables under another prior of the partition."""
-    weight, part = prior_tables(prior, n)
-    return tables._replace(log_weight=weight, log_part=part)
+def with_concentration(tables: Tables, prior: PartitionPrior, n: int) -> Tables:
+    """The same tables with another concentration."""
+    return tables._replace(log_part=log_part(prior, n, n + 1))
 
 
 def compact(label: Ints) -> Ints:

@@ -82,7 +82,9 @@ class PartitionSampler:
     def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
         """One sweep, some splits and merges, and the concentration."""
         prior = self.prior._replace(concentration=state.concentration)
-        tables = mg.with_prior(self.tables, prior, self.corpus.n_trees) if self.learn_concentration else self.tables
+        tables = (
+            mg.with_concentration(self.tables, prior, self.corpus.n_trees) if self.learn_concentration else self.tables
+        )
         groups = mg.seat(self.corpus, tables, state.label)
         groups, n_moved = sweep(rng, self.corpus, tables, groups, closed=self.closed)
         groups, n_accepted = split_merge(rng, self.corpus, tables, groups, self.n_split_merge)

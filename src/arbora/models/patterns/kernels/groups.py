@@ -32,6 +32,7 @@ class Tables(NamedTuple):
     rise: NDArray[np.float64]  # [family, count]: log Gamma(strength + count)
     log_weight: NDArray[np.float64]  # [size]: log W(size) of the prior
     log_part: NDArray[np.float64]  # [number of groups]
+    size_shift: float  # e of W(m) = Gamma(m + e) / Gamma(1 + e)
     power: float  # by which every log marginal is multiplied: power / number of families
 
 
@@ -39,7 +40,7 @@ class Groups(NamedTuple):
     """Trees in groups, in place."""
 
     label: NDArray[np.int64]  # [tree]
-    count: NDArray[np.int32]  # [pattern, slot]
+    count: NDArray[np.int32]  # type: ignore[assignment]  # [pattern, slot]
     logs: NDArray[np.float64]  # [pattern, slot]: log(alpha + count)
     total: NDArray[np.int64]  # [family, slot]
     size: NDArray[np.int64]  # [slot]: trees
@@ -239,7 +240,8 @@ def _joined_total(strength, x, y):
 @jit
 def _log_sizes(tables, x, y, n_groups):
     """log prior of two groups of these sizes less that of one group of both, which makes n_groups."""
-    weight = tables.log_weight[x] + tables.log_weight[y] - tables.log_weight[x + y]
+    e = tables.size_shift  # no table: sizes of fitted groups have no bound
+    weight = math.lgamma(x + e) + math.lgamma(y + e) - math.lgamma(x + y + e) - math.lgamma(1.0 + e)
     return weight + tables.log_part[n_groups + 1] - tables.log_part[n_groups]
 
 
