@@ -3,6 +3,7 @@
 import itertools
 import json
 from collections import Counter
+from math import exp, lgamma, log
 
 FAMILIES = ("labels", "pairs", "slots", "paths", "rules", "rules2", "rules3", "sets", "bigrams")
 
@@ -57,3 +58,60 @@ def patterns(tree, families=FAMILIES):
         }
         found.update(f"{family}:{text}" for family in families for text in texts[family])
     return found
+
+
+# ---- the mixture: rows are sets of (family, pattern) ----------------------------------------------------------------
+
+
+def background(rows):
+    """Share of each pattern among all of its family."""
+    times = Counter(key for row in rows for key in row)
+    total = Counter()
+    for (family, _), n in times.items():
+        total[family] += n
+    return {key: n / total[key[0]] for key, n in times.items()}
+
+
+def log_marginal(group, share, strengths, power):
+    """Weighted log probability of the rows of one group, parameters integrated out."""
+    out = 0.0
+    for family, s in strengths.items():
+        count = Counter(key for row in group for key in row if key[0] == family)
+        out += lgamma(s) - lgamma(s + sum(count.values()))
+        out += sum(lgamma(s * share[key] + n) - lgamma(s * share[key]) for key, n in count.items())
+    return out * power / len(strengths)
+
+
+def log_prior(sizes, prior, a):
+    """Log prior of a partition by its sizes, tree after tree for the processes; by the sum for finite mixtures."""
+    n = sum(sizes)
+    if prior == "finite":
+        # sum over the number of components k of p(k) k! / (k - t)! Gamma(k) / Gamma(k + n) prod n_i!, uniform weights
+        t = len(sizes)
+        terms = [
+            log(0.1) + (k - 1) * log(0.9) + lgamma(k + 1) - lgamma(k - t + 1) + lgamma(k) - lgamma(k + n)
+            for k in range(t, 2001)
+        ]
+        top = max(terms)
+        return top + log(sum(exp(x - top) for x in terms)) + sum(lgamma(m + 1) for m in sizes)
+    d = 0.5 if prior == "pitman-yor" else 0.0
+    out, seated, n_groups = 0.0, 0, 0
+    for m in sizes:
+        for x in range(m):
+            out += log(a + d * n_groups if x == 0 else x - d) - log(a + seated)
+            n_groups += x == 0
+            seated += 1
+    return out
+
+
+def partition_posterior(rows, partitions, strengths, power, prior, a):
+    """Exact posterior of every partition in the list."""
+    share = background(rows)
+    logs = []
+    for labels in partitions:
+        groups = [[row for row, k in zip(rows, labels, strict=True) if k == g] for g in range(max(labels) + 1)]
+        joint = log_prior([len(group) for group in groups], prior, a)
+        logs.append(joint + sum(log_marginal(group, share, strengths, power) for group in groups))
+    top = max(logs)
+    weight = [exp(x - top) for x in logs]
+    return {labels: w / sum(weight) for labels, w in zip(partitions, weight, strict=True)}

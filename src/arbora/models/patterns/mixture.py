@@ -171,10 +171,8 @@ class PatternMixture(ClusterMixin, ForestEstimator):
             chosen = np.sort(rng.choice(forest.n_trees, self.fit_on, replace=False))
         sample = forest if len(chosen) == forest.n_trees and isinstance(forest, Forest) else forest.take(chosen)
         self.patterns_ = TreePatterns(tuple(self.families), min_trees=self.min_trees)
-        known = self.patterns_._learn(sample)
-        assert known is not None  # a forest in memory
-        family = self.patterns_.table.family_of_columns()
-        corpus = mg.corpus_of(known.counts, family, len(self.families))
+        presence = self.patterns_.fit_transform(sample)
+        corpus = mg.corpus_of(presence, self.patterns_.table.family_of_columns(), len(self.families))
         with threadpool_limits(1):  # small matrices; and the order of sums must not depend on the machine
             features = se.directions(corpus, int(rng.integers(2**31 - 1)))
             found = self._search(rng, corpus, features)

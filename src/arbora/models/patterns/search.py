@@ -156,7 +156,7 @@ def search_given(
     rng: np.random.Generator, corpus: Corpus, features: Any, n_groups: int, prior: PartitionPrior, power: float
 ) -> Found:
     """The best of some k-means starts, each after sweeps that keep the number of groups; note.md, section 5."""
-    best: Found | None = None
+    found: list[Found] = []
     for _ in range(GIVEN_STARTS):
         at = np.full(corpus.n_families, FIRST_STRENGTH)
         tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
@@ -168,7 +168,5 @@ def search_given(
             groups, _ = sweep(rng, corpus, tables, groups, closed=True)
         groups, converged = settle(rng, corpus, tables, groups, closed=True)
         joint = mg.log_posterior(corpus, tables, groups, prior)
-        if best is None or joint > best.log_posterior:
-            best = Found(mg.compact(groups.label), mg.STRENGTHS[at], power, prior, joint, converged)
-    assert best is not None
-    return best
+        found.append(Found(mg.compact(groups.label), mg.STRENGTHS[at], power, prior, joint, converged))
+    return max(found, key=lambda one: one.log_posterior)

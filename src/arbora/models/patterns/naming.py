@@ -1,0 +1,236 @@
+"""What sets a group of trees apart: patterns by lift and coverage, a name, and a skeleton; for groups of any model."""
+
+import itertools
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from scipy import sparse
+
+from ...errors import SettingError
+from ...forest.forest import Forest
+from ..forest_estimator import open_or_convert
+from .families import FIRST_LABEL
+from .kernels.keys import END, START
+from .table import PatternTable, Writer, quoted
+from .transformer import TreePatterns
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+FAMILIES = ("rules", "rules2", "bigrams")
+STRENGTH = 10.0  # patterns of the background that each group is shrunk by
+MOST_TREES = 5000  # looked at
+AS_GOOD = 0.8  # share of the best score from which on the longest pattern is taken
+COMMON = 0.5  # share of the trees that have a rule of the skeleton
+MOST_DEPTH, MOST_NODES = 5, 40  # of a skeleton
+LONGEST_NAME = 60  # characters
+
+
+class PatternLift(NamedTuple):
+    """A pattern of a group."""
+
+    text: str
+    lift: float  # how much more frequent than in all trees
+    coverage: float  # share of the group's trees that have it
+
+
+class GroupName(NamedTuple):
+    """What sets a group apart."""
+
+    name: str
+    patterns: list[PatternLift]
+    skeleton: dict[str, Any] | None  # nested, as trees of a Forest; None of a group without trees
+    skeleton_text: str
+
+
+class _Lifts(NamedTuple):
+    """Coverage and lift of all patterns, [group, pattern]."""
+
+    coverage: Floats
+    lift: Floats
+
+
+def name_groups(forest: Any, labels: ArrayLike, n: int = 3) -> list[GroupName]:
+    """Name groups of trees, whatever model found them: an entry for each of the groups 0, 1, ..., max(labels).
+
+    A pattern counts by coverage times log lift.  Of patterns that count nearly as much the longest comes first, and a
+    pattern that is contained in one chosen before is left out.  The skeleton joins rules of at least half the trees
+    from the root, where the label of a child and of a rule meet; a label without such a rule has the children that
+    follow each other in half of the trees.  Trees with a negative label are in no group.
+
+    >>> groups = name_groups([("a", ["b", "c"])] * 3 + [("d", ["e"])] * 2, [0, 0, 0, 1, 1])
+    >>> [group.name for group in groups]
+    ['a(b, c)', 'd(e)']
+    >>> groups[0].patterns[0].coverage, groups[0].skeleton_text
+    (1.0, 'a(b, c)')
+    """
+    trees = open_or_convert(forest)
+    group = np.asarray(labels)
+    if group.shape != (trees.n_trees,) or (group.size and group.dtype.kind not in "iu"):
+        raise SettingError(f"labels of shape {group.shape}; wanted the group of each of {trees.n_trees} trees")
+    n_groups = int(group.max(initial=-1)) + 1
+    if n_groups < 1:
+        return []
+    chosen = _some_of_each(group, n_groups)
+    sample, group = trees.take(chosen), group[chosen]
+    patterns = TreePatterns(FAMILIES)
+    rows = patterns.fit_transform(sample)
+    lifts = _lifts(rows, group, n_groups, patterns.table.family_of_columns())
+    writer = Writer(patterns.table, patterns.vocabulary_)
+    picked = [_pick(lifts.coverage[k], lifts.lift[k], patterns.table, writer, n) for k in range(n_groups)]
+    named = _names(picked)
+    out = []
+    for k in range(n_groups):
+        skeleton = _skeleton(sample, group == k, lifts.coverage[k], patterns.table)
+        out.append(GroupName(named[k], picked[k], skeleton, "" if skeleton is None else _as_text(skeleton)))
+    return out
+
+
+def _some_of_each(group: Ints, n_groups: int) -> Ints:
+    """Trees to look at: all, or as many of each group, drawn at random, if there are too many."""
+    inside = np.flatnonzero(group >= 0)
+    if len(inside) <= MOST_TREES:
+        return inside
+    most = max(1, MOST_TREES // n_groups)
+    order = np.random.default_rng(0).permutation(inside)
+    order = order[np.argsort(group[order], kind="stable")]
+    rank = np.arange(len(order)) - np.searchsorted(group[order], group[order])
+    return np.sort(order[rank < most])
+
+
+def _lifts(rows: Any, group: Ints, n_groups: int, family: Ints) -> _Lifts:
+    """Coverage C/n and lift (C + s m) / ((N + s) m) of every pattern in every group."""
+    member = sparse.csr_array((np.ones(len(group)), (group, np.arange(len(group)))), shape=(n_groups, len(group)))
+    count = np.asarray((member @ rows).toarray())
+    size = np.bincount(group, minlength=n_groups)
+    in_family = np.eye(len(FAMILIES))[family]  # [pattern, family]
+    total = (count @ in_family)[:, family]
+    share = count.sum(axis=0) / np.maximum(count.sum(axis=0) @ in_family, 1.0)[family]
+    lift = (count + STRENGTH * share) / ((total + STRENGTH) * np.maximum(share, 1e-300))
+    return _Lifts(count / np.maximum(size, 1)[:, None], lift)
+
+
+# ---- patterns of a group --------------------------------------------------------------------------------------------
+
+
+def _pick(coverage: Floats, lift: Floats, table: PatternTable, writer: Writer, n: int) -> list[PatternLift]:
+    """The n patterns that set the group apart, none contained in one before it."""
+    score = coverage * np.log(np.maximum(lift, 1e-300))
+    if score.max(initial=0.0) <= 1e-9:  # nothing is more frequent here than elsewhere
+        score = coverage.copy()
+    where = writer.keys_of_columns()
+    open_ = [int(j) for j in np.argsort(-score, kind="stable")[: 50 * n] if score[j] > 0]
+    facts = {j: _facts(table, table.families[where[j, 0]], int(where[j, 1])) for j in open_}
+    out: list[PatternLift] = []
+    while open_ and len(out) < n:
+        good = [j for j in open_ if score[j] >= AS_GOOD * score[open_[0]]]
+        best = max(good, key=lambda j: len(facts[j]))
+        text = writer.text(table.families[where[best, 0]], int(where[best, 1]))
+        out.append(PatternLift(text, float(lift[best]), float(coverage[best])))
+        open_ = [j for j in open_ if not facts[j] <= facts[best]]
+    return out
+
+
+def _facts(table: PatternTable, family: str, number: int) -> frozenset[tuple[int, ...]]:
+    """What a pattern says: the labels in it, and which follow each other below which."""
+    keys = table.keys[family]
+    symbol = keys.symbol[keys.start[number] : keys.start[number + 1]].tolist()
+    if family == "bigrams":
+        return frozenset([tuple(symbol), *((x,) for x in symbol if x >= 0)])
+    below: list[frozenset[tuple[int, ...]]] = []
+    heads = symbol[1:]
+    if family == "rules2":
+        rules = table.keys["rules"]
+        below = [_facts(table, "rules", x) for x in symbol[1:]]
+        heads = [int(rules.symbol[rules.start[x]]) for x in symbol[1:]]
+    marked = [START, *heads, END]
+    own = [(symbol[0], a, b) for a, b in itertools.pairwise(marked)] if heads else []
+    return frozenset([(symbol[0],), *((x,) for x in heads), *own]).union(*below)
+
+
+def _names(picked: list[list[PatternLift]]) -> list[str]:
+    """A short name for each group from its patterns; a second pattern where the first is that of another group."""
+    first = [_short(patterns[0].text) if patterns else "(nothing in common)" for patterns in picked]
+    return [
+        f"{name} + {_short(patterns[1].text)}" if first.count(name) > 1 and len(patterns) > 1 else name
+        for name, patterns in zip(first, picked, strict=True)
+    ]
+
+
+def _short(text: str) -> str:
+    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 3] + "..."
+
+
+# ---- the skeleton ---------------------------------------------------------------------------------------------------
+
+
+def _skeleton(forest: Forest, mine: NDArray[np.bool_], coverage: Floats, table: PatternTable) -> dict[str, Any] | None:
+    """Rules of most trees joined from the root, where the labels of a child and of a rule meet."""
+    if not mine.any():
+        return None
+    root = forest.label[forest.tree_start[1:][mine] - 1] + FIRST_LABEL
+    best = _common_rules(coverage, table)
+    made: dict[str, Any] = _node(forest, int(np.bincount(root).argmax()))
+    waiting = [(made, int(np.bincount(root).argmax()), frozenset[int]())]
+    n_nodes = 1
+    while waiting:
+        node, code, above = waiting.pop(0)
+        children = best.get(code, [])
+        if code in above or len(above) >= MOST_DEPTH or n_nodes + len(children) > MOST_NODES:
+            continue
+        for child in children:
+            node.setdefault("children", []).append(_node(forest, child))
+            waiting.append((node["children"][-1], child, above | {code}))
+        n_nodes += len(children)
+    return made
+
+
+def _common_rules(coverage: Floats, table: PatternTable) -> dict[int, list[int]]:
+    """For each label the children of the rule that most trees have, if half of them do; else a chain of children."""
+    keys, column = table.keys["rules"], table.column["rules"]
+    found: dict[int, tuple[float, list[int]]] = {}
+    for number in np.flatnonzero(column >= 0).tolist():
+        share = float(coverage[column[number]])
+        symbol = keys.symbol[keys.start[number] : keys.start[number + 1]].tolist()
+        known = found.get(symbol[0], (0.0, []))
+        if len(symbol) > 1 and share >= COMMON and (share, len(symbol)) > (known[0], len(known[1]) + 1):
+            found[symbol[0]] = share, symbol[1:]
+    chains = _common_chains(coverage, table)
+    return chains | {code: children for code, (_, children) in found.items()}
+
+
+def _common_chains(coverage: Floats, table: PatternTable) -> dict[int, list[int]]:
+    """For each label the children that follow each other, from the first on, in half of the trees or more."""
+    keys, column = table.keys["bigrams"], table.column["bigrams"]
+    after: dict[tuple[int, int], list[tuple[float, int]]] = {}
+    for number in np.flatnonzero(column >= 0).tolist():
+        share = float(coverage[column[number]])
+        if share >= COMMON:
+            parent, one, two = keys.symbol[3 * number : 3 * number + 3].tolist()
+            after.setdefault((parent, one), []).append((share, two))
+    chains: dict[int, list[int]] = {}
+    for parent in {parent for parent, _ in after}:
+        chain, last = [], START
+        while True:
+            following = [pair for pair in after.get((parent, last), []) if pair[1] not in chain]
+            last = max(following)[1] if following else END
+            if last == END:
+                break
+            chain.append(last)
+        if chain:
+            chains[parent] = chain
+    return chains
+
+
+def _node(forest: Forest, code: int) -> dict[str, Any]:
+    if code < FIRST_LABEL:
+        return {"label": None, **({"unseen": True} if code == 1 else {})}
+    return {"label": forest.vocabulary[code - FIRST_LABEL]}
+
+
+def _as_text(node: dict[str, Any]) -> str:
+    label = node["label"]
+    own = quoted(label) if label is not None else "*" if node.get("unseen") else "?"
+    children = ", ".join(_as_text(child) for child in node.get("children", []))
+    return f"{own}({children})" if children else own
