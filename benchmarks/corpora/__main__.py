@@ -1,0 +1,53 @@
+"""Make the corpora and the table of methods on them.
+
+python -m benchmarks.corpora make FOLDER [NAME ...]
+python -m benchmarks.corpora table FOLDER [NAME ...]
+"""
+
+import argparse
+import json
+from pathlib import Path
+
+from .build import facts, make
+from .development import DEVELOPMENT
+
+
+def _recipes(options):
+    from .held_out import HELD_OUT
+
+    chosen = HELD_OUT if options.held_out else DEVELOPMENT
+    if options.name:
+        chosen = [recipe for recipe in (*DEVELOPMENT, *HELD_OUT) if recipe.name in options.name]
+    return chosen
+
+
+def _make(options):
+    page = options.folder / "facts.json"
+    for recipe in _recipes(options):
+        forest = make(recipe, options.folder, options.trust)
+        found = json.loads(page.read_text(encoding="utf-8")) if page.exists() else {}
+        found[recipe.name] = {"what": recipe.told, "held_out": recipe.held_out, **facts(forest)}
+        page.write_text(json.dumps(found, indent=1) + "\n", encoding="utf-8")
+        print(recipe.name, {k: v for k, v in found[recipe.name].items() if k != "sha256"}, flush=True)
+
+
+def _table(options):
+    from .table import run
+
+    run(options.folder, options.name)
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
+    parser.add_argument("what", choices=("make", "table"))
+    parser.add_argument("folder", type=Path)
+    parser.add_argument("name", nargs="*", help="of corpora; all of the development set if left out")
+    parser.add_argument("--held-out", action="store_true", help="the corpora that no choice was made on")
+    parser.add_argument("--trust", action="store_true", help="write down checksums of packages that have none")
+    options = parser.parse_intermixed_args()
+    options.folder.mkdir(parents=True, exist_ok=True)
+    {"make": _make, "table": _table}[options.what](options)
+
+
+if __name__ == "__main__":
+    main()

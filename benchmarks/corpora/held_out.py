@@ -1,0 +1,3 @@
+"""Recipes of the held-out corpora."""
+
+HELD_OUT = ()
