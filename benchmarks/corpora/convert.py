@@ -1,5 +1,6 @@
 """Texts that are trees without a reader of their own: regular expressions, glycans, s-expressions, YAML, Newick."""
 
+import ast
 import re
 import warnings
 
@@ -152,3 +153,14 @@ def value_tree(value, key=None):
     else:
         node = ("#null" if value is None else "#string", [])
     return node if key is None else (key, [node])
+
+
+def xml_tree(element):
+    """An XML element without attributes and text."""
+    return str(element.tag), [xml_tree(child) for child in element if isinstance(child.tag, str)]
+
+
+def python_tree(node):
+    """A syntax tree of Python as `read_python` has it."""
+    children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
+    return type(node).__name__, [python_tree(child) for child in children]

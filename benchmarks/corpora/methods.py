@@ -1,0 +1,119 @@
+"""The methods of the table; each takes a forest, the number of classes (or None) and a seed, and gives groups."""
+
+import warnings
+
+import numpy as np
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
+from sklearn.decomposition import TruncatedSVD
+from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.preprocessing import normalize
+
+import arbora
+from arbora.cli.fitting import CANDIDATES, SEARCH_STARTS
+
+from . import features
+
+MOST_GROUPS = 40  # of mixtures that find their number
+
+
+def _kmeans(rows, n, seed):
+    return KMeans(n, n_init=10, random_state=seed).fit_predict(rows)
+
+
+def kmeans_subtrees(forest, n, seed):
+    return _kmeans(features.tfidf(features.subtrees(forest)), n, seed)
+
+
+def kmeans_pairs(forest, n, seed):
+    return _kmeans(features.tfidf(features.pairs(forest)), n, seed)
+
+
+def kmeans_paths(forest, n, seed):
+    return _kmeans(features.logs(features.paths(forest)), n, seed)
+
+
+def ward_subtrees(forest, n, seed):
+    return AgglomerativeClustering(n).fit_predict(directions(features.tfidf(features.subtrees(forest)), 50, seed))
+
+
+def directions(rows, n, seed):
+    """Singular directions of rows, brought to length one again."""
+    n = min(n, min(rows.shape) - 1)
+    return normalize(TruncatedSVD(n, random_state=seed).fit_transform(rows)) if n > 1 else rows.toarray()
+
+
+def spherical_paths(forest, n, seed):
+    rows = directions(features.logs(features.paths(forest)), 50, seed)
+    return GaussianMixture(n, covariance_type="spherical", n_init=3, random_state=seed).fit_predict(rows)
+
+
+def bayesian_paths(forest, n, seed):
+    rows = directions(features.logs(features.paths(forest)), 50, seed)
+    most = min(MOST_GROUPS, forest.n_trees)
+    model = BayesianGaussianMixture(n_components=most, covariance_type="diag", max_iter=300, random_state=seed)
+    return model.fit_predict(rows)
+
+
+def hdbscan_paths(forest, n, seed):
+    rows = directions(features.logs(features.paths(forest)), 50, seed)
+    return HDBSCAN(min_cluster_size=10, copy=True).fit_predict(rows)  # what it calls noise is one group
+
+
+def hidden_trees(forest, n, seed):
+    return arbora.HiddenTreeMixture(n, random_state=seed).fit_predict(forest)
+
+
+def infinite_hidden_trees(forest, n, seed):
+    return arbora.InfiniteHiddenTreeMixture(random_state=seed).fit_predict(forest)
+
+
+def hidden_trees_aic(forest, n, seed):
+    """The search of the command line."""
+    best, lowest, worse = None, np.inf, 0
+    for k in CANDIDATES:
+        model = arbora.HiddenTreeMixture(k, n_init=SEARCH_STARTS, random_state=seed).fit(forest)
+        aic = model.aic(forest)
+        best, lowest, worse = (model, aic, 0) if aic < lowest else (best, lowest, worse + 1)
+        if worse == 2:
+            break
+    return best.labels_
+
+
+def pattern_mixture(forest, n, seed):
+    return arbora.PatternMixture(n, random_state=seed).fit_predict(forest)
+
+
+def grammar_mixture(forest, n, seed):
+    return arbora.TreeGrammarMixture(n, random_state=seed).fit_predict(forest)
+
+
+GIVEN = {
+    "k-means, tf-idf of subtrees to height 3": kmeans_subtrees,
+    "k-means, tf-idf of pairs": kmeans_pairs,
+    "k-means, log counts of root paths": kmeans_paths,
+    "Ward, tf-idf of subtrees": ward_subtrees,
+    "spherical mixture, root paths": spherical_paths,
+    "HiddenTreeMixture": hidden_trees,
+    "PatternMixture": pattern_mixture,
+    "TreeGrammarMixture": grammar_mixture,
+}
+UNKNOWN = {
+    "Bayesian Gaussian mixture, root paths": bayesian_paths,
+    "HDBSCAN, root paths": hdbscan_paths,
+    "HiddenTreeMixture, AIC": hidden_trees_aic,
+    "InfiniteHiddenTreeMixture": infinite_hidden_trees,
+    "PatternMixture, number learnt": pattern_mixture,
+    "TreeGrammarMixture, number learnt": grammar_mixture,
+}
+NEEDS = {pattern_mixture: "PatternMixture", grammar_mixture: "TreeGrammarMixture"}
+
+
+def available(method):
+    """Whether this version of the library has what a method needs."""
+    return hasattr(arbora, NEEDS.get(method, "Forest"))
+
+
+def quiet(method, *arguments):
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return method(*arguments)
