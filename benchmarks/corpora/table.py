@@ -29,25 +29,29 @@ def run(folder, names=(), methods=""):
     """Compute the cells that are missing, then print the table."""
     folder = Path(folder)
     corpora = names or sorted(path.stem for path in folder.glob("*.forest"))
-    for title, method in {**GIVEN, **UNKNOWN}.items():
-        if not available(method) or not re.search(methods, title):
-            continue
+    listed = {title: (title in GIVEN, method) for title, method in {**GIVEN, **UNKNOWN}.items()}
+    fill(folder, corpora, {t: m for t, m in listed.items() if available(m[1]) and re.search(methods, t)})
+    classify.run(folder, corpora, methods)
+
+
+def fill(folder, corpora, methods, seeds=SEEDS):
+    """Compute the missing cells of methods; a method is whether the number is given, and a function."""
+    for title, (given, method) in methods.items():
         warmed = False
         for corpus in corpora:
-            cells = [_cell(folder, corpus, title, seed) for seed in SEEDS]
+            cells = [_cell(folder, corpus, title, seed) for seed in seeds]
             if all(path.exists() for path in cells):
                 continue
             forest = sample(arbora.load_forest(folder / f"{corpus}.forest"))
             truth = np.unique(forest.target, return_inverse=True)[1]
-            n = truth.max() + 1 if title in GIVEN else None
+            n = int(truth.max() + 1) if given else None
             if not warmed:  # compile, and import what is imported late
                 quiet(method, forest.take(np.arange(0, forest.n_trees, 10)), None if n is None else 3, 0)
                 warmed = True
-            for seed, path in zip(SEEDS, cells, strict=True):
+            for seed, path in zip(seeds, cells, strict=True):
                 if not path.exists():
                     _write(path, _measured(method, forest, truth, n, seed))
                     print(corpus, title, seed, path.read_text(encoding="utf-8"), flush=True)
-    classify.run(folder, corpora, methods)
 
 
 def _measured(method, forest, truth, n, seed):
@@ -117,7 +121,8 @@ def page(folder, names=()):
 
     def unknown(cells):
         ratio = np.exp(np.mean([abs(np.log(cell["found"] / cell["classes"])) for cell in cells]))
-        return f"**{_two(_average(cells, 'nmi'))} / {_two(_average(cells, 'ari'))}**, off by {ratio:.1f}, {_average(cells, 'cpu'):.1f} s"
+        means = f"**{_two(_average(cells, 'nmi'))} / {_two(_average(cells, 'ari'))}**"
+        return f"{means}, off by {ratio:.1f}, {_average(cells, 'cpu'):.1f} s"
 
     def error(cells):
         return f"**{_average(cells, 'error'):.1f}**, {_average(cells, 'cpu'):.1f} s"
