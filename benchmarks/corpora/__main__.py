@@ -32,9 +32,10 @@ def _make(options):
 
 
 def _table(options):
-    from .table import run
+    from .table import page, run
 
     run(options.folder, options.name)
+    print(page(options.folder, options.name))
 
 
 def main():

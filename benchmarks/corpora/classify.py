@@ -3,7 +3,6 @@
 import time
 
 import numpy as np
-from sklearn.feature_extraction.text import TfidfTransformer  # noqa: F401
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import train_test_split
 from sklearn.preprocessing import normalize
@@ -24,6 +23,13 @@ def _columns_of(train, counts):
 
 def subtrees_svm(forest, y, train, test, seed):
     rows = normalize(_columns_of(train, features.subtrees(forest)))
+    return LinearSVC(C=1, random_state=seed).fit(rows[train], y[train]).predict(rows[test])
+
+
+def log_subtrees_svm(forest, y, train, test, seed):
+    counts = _columns_of(train, features.subtrees(forest)).copy()
+    counts.data = np.log1p(counts.data)
+    rows = normalize(counts)
     return LinearSVC(C=1, random_state=seed).fit(rows[train], y[train]).predict(rows[test])
 
 
@@ -59,6 +65,7 @@ def tree_classifier(forest, y, train, test, seed):
 
 TITLES = {
     "linear SVM, subtrees to height 3": subtrees_svm,
+    "linear SVM, log counts of subtrees": log_subtrees_svm,
     "patterns, linear SVM": patterns_svm,
     "patterns, logistic": patterns_logistic,
     "patterns, pairs, rules3, logistic": patterns_more_logistic,

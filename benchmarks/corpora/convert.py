@@ -141,7 +141,7 @@ def newick_shape(text):
 
 
 def value_tree(value, key=None):
-    """A value of YAML or JSON as `read_json` has it: objects ``{}``, members by key, arrays ``[]``, kinds of scalars."""
+    """A value of YAML or JSON as `read_json` has it: objects ``{}``, members by key, arrays ``[]``, scalars by kind."""
     if isinstance(value, dict):
         node = ("{}", [value_tree(inner, str(name)) for name, inner in value.items()])
     elif isinstance(value, list):
