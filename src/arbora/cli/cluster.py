@@ -139,9 +139,8 @@ def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, se
         return FITS[kind.value](forest, components, settings, teller)
     from ..models.choose import choose_model
 
-    chosen, reason = choose_model(forest)
-    if chosen == "infinite" and components is not None:
-        chosen = "mixture"
+    suited, reason = choose_model(forest)
+    chosen = "mixture" if suited == "infinite" and components is not None else suited
     fitted = FITS[chosen](forest, components, settings, teller)
     return fitted._replace(how=f"{fitted.how} Arbora chose {reason}; --model sets another.")
 
