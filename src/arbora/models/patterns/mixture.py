@@ -480,7 +480,7 @@ class PatternMixture(ClusterMixin, ForestEstimator):
         ft.check_model(self.model_, len(self.families))
         self._set_sums(Sums(self.pattern_count_, self.group_size_))
         n_groups = self.n_components_
-        if not isinstance(self.labels_, np.ndarray) or type(self.converged_) is not bool:
+        if not isinstance(self.labels_, np.ndarray) or not self.labels_.size or type(self.converged_) is not bool:
             raise ValueError("labels_ or converged_ are missing")
         check_array("labels_", self.labels_, np.int64, (None,), 0, n_groups - 1)
         check_array("fitted_trees_", self.fitted_trees_, np.int64, (None,), 0, 2**40)
