@@ -140,7 +140,9 @@ def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, se
     from ..models.choose import choose_model
 
     suited, reason = choose_model(forest)
-    chosen = "mixture" if suited == "infinite" and components is not None else suited
+    if suited == "sizes":
+        settings["labels"] = "sizes"
+    chosen = {"sizes": "patterns", "infinite": "infinite" if components is None else "mixture"}.get(suited, suited)
     fitted = FITS[chosen](forest, components, settings, teller)
     return fitted._replace(how=f"{fitted.how} Arbora chose {reason}; --model sets another.")
 

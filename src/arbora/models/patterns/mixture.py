@@ -59,7 +59,7 @@ class PatternMixture(ClusterMixin, ForestEstimator):
     Parameters
     ----------
     n_components : number of groups; None learns it.
-    families, min_trees : of the patterns, as in `TreePatterns`.
+    families, labels, min_trees : of the patterns, as in `TreePatterns`.
     power : by which log marginals are multiplied, because patterns of a tree depend on each other: a number,
         ``"calibrated"`` to learn it, or ``"auto"``: calibrated but at least 0.5 with the number unknown, else 1.
     prior : of the partition: ``"dp"`` Dirichlet process, ``"pitman-yor"`` with discount 0.5, ``"finite"`` a mixture of
@@ -127,6 +127,7 @@ class PatternMixture(ClusterMixin, ForestEstimator):
         n_components: int | None = None,
         *,
         families: Sequence[str] = fm.DEFAULT,
+        labels: Literal["given", "sizes"] = "given",
         min_trees: int = 2,
         power: float | str = "auto",
         prior: Literal["dp", "pitman-yor", "finite"] = "dp",
@@ -144,6 +145,7 @@ class PatternMixture(ClusterMixin, ForestEstimator):
     ):
         self.n_components = n_components
         self.families = families
+        self.labels = labels
         self.min_trees = min_trees
         self.power = power
         self.prior = prior
@@ -170,7 +172,7 @@ class PatternMixture(ClusterMixin, ForestEstimator):
         if forest.n_trees > self.fit_on:
             chosen = np.sort(rng.choice(forest.n_trees, self.fit_on, replace=False))
         sample = forest if len(chosen) == forest.n_trees and isinstance(forest, Forest) else forest.take(chosen)
-        self.patterns_ = TreePatterns(tuple(self.families), min_trees=self.min_trees)
+        self.patterns_ = TreePatterns(tuple(self.families), labels=self.labels, min_trees=self.min_trees)
         presence = self.patterns_.fit_transform(sample)
         corpus = mg.corpus_of(presence, self.patterns_.table.family_of_columns(), len(self.families))
         with threadpool_limits(1):  # small matrices; and the order of sums must not depend on the machine

@@ -17,6 +17,7 @@ from ..file_checks import check_array, check_whole
 from ..forest_estimator import ForestEstimator
 from ..settings import check_count
 from . import families as fm
+from .sizes import label_by_size
 from .table import Known, PatternTable, Writer, choose, count_known, from_arrays, known_of, learn
 
 Floats = NDArray[np.float64]
@@ -35,6 +36,8 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         ``"rules"`` (label, ordered labels of the children), ``"rules2"`` (label, rules of the children), ``"rules3"``
         (one level more); ``"sets"`` (label, set of the children's labels); ``"bigrams"`` (label, two neighbouring
         children, with marks before the first and after the last).
+    labels : ``"given"``, or ``"sizes"``, which labels each node by how many leaves are below it, on a scale of powers
+        of two: for trees without labels.
     values : ``"presence"`` gives 1 where a tree has the pattern, ``"counts"`` how often, ``"log"`` log(1 + count).
     weighting : ``"tfidf"`` multiplies each column by log((1 + n_trees) / (1 + trees with the pattern)) + 1.
     norm : ``"l2"`` brings every row to length one.
@@ -77,6 +80,7 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         self,
         families: Sequence[str] = fm.DEFAULT,
         *,
+        labels: Literal["given", "sizes"] = "given",
         values: Literal["presence", "counts", "log"] = "presence",
         weighting: Literal["tfidf"] | None = None,
         norm: Literal["l2"] | None = None,
@@ -85,6 +89,7 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         n_hashed: int | None = None,
     ):
         self.families = families
+        self.labels = labels
         self.values = values
         self.weighting = weighting
         self.norm = norm
@@ -109,9 +114,10 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         """Learn from trees; what they have, where that is known already."""
         self._check_settings()
         names = list(self.families)
+        self._record_provenance(forest)
+        forest = self._labelled(forest)
         self.vocabulary_ = forest.vocabulary
         self.n_trees_seen_ = forest.n_trees
-        self._record_provenance(forest)
         if self.n_hashed is not None:
             self.keys_ = None
             self.example_ = np.zeros((0, 2), np.int64)
@@ -138,6 +144,7 @@ class TreePatterns(TransformerMixin, ForestEstimator):
     def _check_settings(self) -> None:
         check_families(self.families)
         for name, wanted in (
+            ("labels", ("given", "sizes")),
             ("values", ("presence", "counts", "log")),
             ("weighting", (None, "tfidf")),
             ("norm", (None, "l2")),
@@ -175,9 +182,17 @@ class TreePatterns(TransformerMixin, ForestEstimator):
 
     def _in_my_terms(self, X: Any) -> Forest:
         check_is_fitted(self, "vocabulary_")
-        forest = self._check_forest(X, at_least=0)
+        forest = self._labelled(self._check_forest(X, at_least=0))
         # Hashes are of label texts, which no vocabulary may cut.
         return forest if self.n_hashed is not None else forest.with_vocabulary(self.vocabulary_)
+
+    def _labelled(self, forest: Forest) -> Forest:
+        """The trees with the labels that patterns are made of."""
+        if self.labels == "given":
+            return forest
+        if isinstance(forest, ForestStore):
+            raise SettingError("labels='sizes': trees in memory are wanted; read the store with to_forest()")
+        return label_by_size(forest)
 
     def _hashed(self, forest: Forest) -> Iterator[Any]:
         return over_parts(forest, _hashed_part, list(self.families), _label_hashes(forest.vocabulary), self.n_hashed)
