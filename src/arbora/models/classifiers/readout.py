@@ -28,14 +28,20 @@ N_FOLDS = 3  # of paper 001's choice of hidden units, and of calibration
 MOST_WEIGHT = 1e30  # products of the weights of some layers, and sums of them, are numbers still
 HOLD_OUT_FROM = 1000  # with fewer trees a held-out tenth says too little to stop by
 
+UNIT_ROWS_C = 30.0  # of logistic regression on rows of length one; 100 has the same error to half a point
 MOST_UNITS = 10**5  # of a hidden layer; each has a weight for every number of a code
 
 
-def make_readout(kind: str, hidden_units: int | Sequence[int], y: NDArray[Any], seed: int) -> Any:
+def make_readout(
+    kind: str, hidden_units: int | Sequence[int], y: NDArray[Any], seed: int, unit_rows: bool = False
+) -> Any:
     """A neural network of one hidden layer, or logistic regression, with settings that suit the number of trees.
 
-    Several numbers of hidden units: the best by 3-fold cross-validation, as paper 001 chooses.
+    Several numbers of hidden units: the best by 3-fold cross-validation, as paper 001 chooses.  Rows of length one
+    need larger weights than counts, so logistic regression holds its weights back less.
     """
+    if kind == "logistic" and unit_rows:
+        return LogisticRegression(C=UNIT_ROWS_C, max_iter=300, tol=1e-3, random_state=seed)
     if kind == "logistic":
         return LogisticRegression(max_iter=100, tol=1e-3, random_state=seed)
     sizes = [hidden_units] if isinstance(hidden_units, (int, np.integer)) else list(hidden_units)

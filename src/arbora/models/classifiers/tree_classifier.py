@@ -20,43 +20,65 @@ from ...progress import Progress
 from ..file_checks import check_array, check_settings
 from ..forest_estimator import ForestEstimator
 from ..hidden_tree.mixture import HiddenTreeMixture
+from ..patterns.transformer import TreePatterns
+from . import pattern_surprise as ps
 from . import readout as ro
+from .encoders import has_patterns, make_encoder, seeded
 from .forest_classifier import ForestClassifier, split_off, surprise_of
 
 Floats = NDArray[np.float64]
 
 
 class TreeClassifier(ForestClassifier):
-    """Tell classes of trees apart by a read-out on the codes of a mixture of hidden trees.
+    """Tell classes of trees apart by a linear read-out on their patterns, or by any read-out on other codes.
 
     Parameters
     ----------
-    encoder : a mixture, or any transformer of forests; None is a `HiddenTreeMixture` with two components for each
-        class, 4 states and ``encoding="score"``.  It is fitted without looking at the classes.
-    readout : ``"mlp"`` (a neural network of one hidden layer, as in paper 001), ``"logistic"`` (logistic regression,
-        much quicker), or any scikit-learn classifier.
+    encoder : None is a `TreePatterns` with seven families, logarithms of counts, tf-idf weights and rows of length one.
+        ``"mixture"`` is a `HiddenTreeMixture` with two components per class, 4 states and ``encoding="score"``.  Else a
+        mixture, or any transformer of forests.  It is fitted without looking at the classes.
+    readout : ``"auto"`` is ``"logistic"`` on patterns and ``"mlp"`` on all other codes; ``"logistic"`` (logistic
+        regression), ``"mlp"`` (a neural network of one hidden layer, as in paper 001, much slower), or any
+        scikit-learn classifier.
     hidden_units : of the neural network; of several the best by 3-fold cross-validation on the codes is taken.
     calibration : ``"temperature"`` makes probabilities as sure as held-out trees justify (3 more fits of the read-out).
     class_weight : ``"balanced"``, or a dict of weights by class; None weighs all trees alike.
-    novelty : `is_novel` marks trees more surprising than all but this share of the training trees, each judged by a
-        mixture that has not seen it (3 more fits of the encoder); None does without.
+    novelty : `is_novel` marks trees more surprising than all but this share of the training trees, each judged by
+        what the others say: on patterns by leaving one tree out, which costs next to nothing; else by a mixture that
+        has not seen it (3 more fits of the encoder).  None does without.
     random_state : a seed, or a generator, for encoder and read-out where they have none of their own.
     verbose : whether to show progress, part by part.
 
-    `encoder_` and `readout_` are the fitted parts; `columns_` are the columns of the codes that the read-out sees,
-    those that are not zero in every training tree.
+    Attributes
+    ----------
+    classes_ : the classes, in order.
+    encoder_, readout_ : the fitted parts.
+    columns_ : columns of the codes that the read-out sees, those that are not zero in every training tree.
+    class_count_ : training trees of each class that have each pattern, [class, column]; None without patterns.
+    temperature_ : by which log-probabilities are divided.
+    surprise_quantiles_ : of the training trees; empty where novel trees cannot be told.
+
+    Examples
+    --------
+    >>> from arbora import TreeClassifier
+    >>> trees = [("a", ["b"]), ("a", ["b", "b"]), ("c", ["d"]), ("c", ["d", "e"])]
+    >>> model = TreeClassifier(random_state=0).fit(trees, ["x", "x", "y", "y"])
+    >>> model.predict([("a", ["b", "b", "b"]), ("c", ["e"])]).tolist()
+    ['x', 'y']
     """
 
     _saved: ClassVar[tuple[str, ...]] = (
         *("vocabulary_", "classes_", "columns_", "temperature_", "surprise_quantiles_", "n_nodes_seen_", "provenance_"),
+        "class_count_",
     )
 
     encoder_: Any
+    class_count_: NDArray[np.int64] | None
 
     def __init__(
         self,
         encoder: Any = None,
-        readout: Any = "mlp",
+        readout: Any = "auto",
         *,
         hidden_units: int | Sequence[int] = 100,
         calibration: str | None = None,
@@ -81,16 +103,20 @@ class TreeClassifier(ForestClassifier):
         forest, target, given, rng = self._check_known(X, y, sample_weight)
         encoder_seed, readout_seed = (int(seed) for seed in rng.integers(2**31 - 1, size=2))
         classes = np.unique(target)
-        readout = self._new_readout(target, readout_seed)
+        encoder = make_encoder(self.encoder, len(classes), encoder_seed)
+        readout = self._new_readout(encoder, target, readout_seed)
         weight = self._readout_weight(readout, target, classes, given)
-        encoder = self._new_encoder(len(classes), encoder_seed)
         self.classes_ = classes
         with Progress("fitting the encoder", 3, bool(self.verbose)) as progress:
             codes = self._fit_encoder(encoder, forest, given)
             progress.advance("fitting the read-out")
             self._fit_readout(readout, forest, codes, target, weight, readout_seed)
             progress.advance("judging trees held out")
-            self._keep_surprise(forest, self._held_out_surprise(forest, encoder_seed))
+            self.class_count_ = None
+            if has_patterns(self.encoder_):
+                self._keep_surprise(forest, self._left_out_surprise(forest, target))
+            else:
+                self._keep_surprise(forest, self._held_out_surprise(forest, encoder_seed))
             progress.advance()
         self._record_provenance(forest)
         return self
@@ -98,7 +124,7 @@ class TreeClassifier(ForestClassifier):
     def _fit_encoder(self, encoder: Any, forest: Forest, weight: Floats | None) -> Any:
         """Fit the encoder; the columns of the codes that the read-out will see."""
         takes_weight = weight is not None and has_fit_parameter(encoder, "sample_weight")
-        with _patience(NotConvergedWarning, self.encoder is None):
+        with _patience(NotConvergedWarning, self.encoder is None or isinstance(self.encoder, str)):
             self.encoder_ = encoder.fit(forest, sample_weight=weight) if takes_weight else encoder.fit(forest)
         self.vocabulary_ = getattr(self.encoder_, "vocabulary_", forest.vocabulary)
         self.columns_ = np.zeros(0, np.int64)
@@ -115,31 +141,31 @@ class TreeClassifier(ForestClassifier):
         if self.calibration == "temperature":
             self.temperature_ = self._fit_temperature(readout, codes, target, weight, seed)
         with _patience(ConvergenceWarning, isinstance(self.readout, str)):
-            if self.readout == "logistic":
+            if self._readout_name(self.encoder_) == "logistic":
                 (distinct,) = share(forest.arrays, max(1, forest.n_slots))
                 rows, total = ro.merge(target, distinct.tree_id, weight)
                 self.readout_ = readout.fit(codes[rows], target[rows], sample_weight=total)
             else:
                 self.readout_ = readout.fit(codes, target, **_as_fit_params(weight))
 
-    def _new_encoder(self, n_classes: int, seed: int) -> Any:
-        if self.encoder is None:
-            settings = {"encoding": "score", "tol": 0.01, "sparse_output": True, "random_state": seed}
-            return HiddenTreeMixture(2 * n_classes, 4).set_params(**settings)
-        if not (hasattr(self.encoder, "fit") and hasattr(self.encoder, "transform")):
-            raise SettingError(f"encoder={self.encoder!r}; wanted a mixture or another transformer of forests, or None")
-        encoder = _seeded(clone(self.encoder), seed)
-        return encoder.set_params(sparse_output=True) if "sparse_output" in encoder.get_params() else encoder
+    def _readout_name(self, encoder: Any) -> str | None:
+        """Which read-out of ours is used with this encoder; None for one that was given."""
+        if not isinstance(self.readout, str):
+            return None
+        if self.readout == "auto":
+            return "logistic" if isinstance(encoder, TreePatterns) else "mlp"
+        return self.readout
 
-    def _new_readout(self, target: NDArray[Any], seed: int) -> Any:
-        if isinstance(self.readout, str):
-            if self.readout not in ro.READOUTS:
-                names = ", ".join(map(repr, ro.READOUTS))
+    def _new_readout(self, encoder: Any, target: NDArray[Any], seed: int) -> Any:
+        name = self._readout_name(encoder)
+        if name is not None:
+            if name not in ro.READOUTS:
+                names = ", ".join(map(repr, ("auto", *ro.READOUTS)))
                 raise SettingError(f"readout={self.readout!r}; wanted {names}, or a classifier of scikit-learn's")
-            return ro.make_readout(self.readout, self.hidden_units, target, seed)
+            return ro.make_readout(name, self.hidden_units, target, seed, getattr(encoder, "norm", None) == "l2")
         if not (hasattr(self.readout, "fit") and hasattr(self.readout, "predict_proba")):
             raise SettingError(f"readout={self.readout!r}; wanted a classifier with fit and predict_proba")
-        return _seeded(clone(self.readout), seed)
+        return seeded(clone(self.readout), seed)
 
     def _readout_weight(
         self, readout: Any, target: NDArray[Any], classes: NDArray[Any], given: Floats | None
@@ -177,6 +203,20 @@ class TreeClassifier(ForestClassifier):
         with np.errstate(divide="ignore"):
             return ro.fit_temperature(np.log(proba), true, weight)
 
+    def _left_out_surprise(self, forest: Forest, target: NDArray[Any]) -> Floats | None:
+        """Surprise of each training tree by the patterns of all the others."""
+        rows, n_distinct = self._patterns(forest)
+        true = np.searchsorted(self.classes_, target)
+        self.class_count_ = ps.count_by_class(rows, true, len(self.classes_))
+        if self.novelty is None:
+            return None
+        return ps.surprise_left_out(rows, n_distinct, self.class_count_, true, self.encoder_.min_trees)
+
+    def _patterns(self, forest: Forest) -> tuple[Any, NDArray[np.int64]]:
+        """Known patterns of each tree, and how many distinct ones it has in all."""
+        (known,) = self.encoder_.known(forest.with_vocabulary(self.encoder_.vocabulary_))
+        return known.counts, known.n_distinct
+
     def _held_out_surprise(self, forest: Forest, seed: int) -> Floats | None:
         """Surprise of each training tree by an encoder fitted to the others."""
         if self.novelty is None or not hasattr(self.encoder_, "score_samples"):
@@ -210,7 +250,7 @@ class TreeClassifier(ForestClassifier):
 
         codes = sparse.csr_array(self.encoder_.transform(forest))
         # Single precision is plenty for sums of probabilities, and twice as quick for the network.
-        codes = codes.astype(np.float32) if self.readout == "mlp" else codes
+        codes = codes.astype(np.float32) if self._readout_name(self.encoder_) == "mlp" else codes
         return codes[:, self.columns_] if len(self.columns_) else codes
 
     def _log_proba(self, forest: Forest) -> Floats:
@@ -221,6 +261,11 @@ class TreeClassifier(ForestClassifier):
             return None
         return np.asarray(self.encoder_.score_samples(forest))
 
+    def _surprise(self, forest: Forest) -> Floats | None:
+        if self.class_count_ is None:
+            return super()._surprise(forest)
+        return ps.surprise_of_patterns(*self._patterns(forest), self.class_count_)
+
     # ---- files --------------------------------------------------------------------------------------------------
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -228,7 +273,8 @@ class TreeClassifier(ForestClassifier):
         if not isinstance(self.encoder_, ForestEstimator):
             name = type(self.encoder_).__name__
             raise ArboraError(f"the encoder is a {name}; files hold encoders of Arbora only: use one of them")
-        header["encoder_params"] = None if self.encoder is None else self.encoder._plain_params()
+        given = self.encoder if hasattr(self.encoder, "get_params") else None
+        header["encoder_params"] = None if given is None else given._plain_params()
         header["encoder"], more = self.encoder_._pack()
         arrays |= {f"encoder.{name}": value for name, value in more.items()}
         header["readout"], more = ro.pack(self.readout_)
@@ -251,9 +297,12 @@ class TreeClassifier(ForestClassifier):
         if self.encoder_.vocabulary_ != self.vocabulary_:
             raise ValueError("the encoder knows other labels")
         self.readout_ = ro.unpack(header["readout"], ro.below("readout", arrays), self.classes_, len(self.columns_))
+        self._check_class_count(n_columns)
         if header["encoder_params"] is not None:
             check_settings(type(self.encoder_), header["encoder_params"])
             self.encoder = type(self.encoder_)(**header["encoder_params"])
+        elif self.encoder is None and isinstance(self.encoder_, HiddenTreeMixture):
+            self.encoder = "mixture"  # of a file from when this was the default
         if isinstance(self.class_weight, dict):  # JSON has text for keys, whatever the classes are
             names = {str(name): name for name in self.classes_.tolist()}
             self.class_weight = {names[key]: value for key, value in self.class_weight.items()}
@@ -262,14 +311,18 @@ class TreeClassifier(ForestClassifier):
         return self
 
 
+    def _check_class_count(self, n_columns: int) -> None:
+        """Raise unless the counts of patterns by class fit the encoder."""
+        if (self.class_count_ is not None) != has_patterns(self.encoder_):
+            raise ValueError("counts of patterns by class belong to an encoder of patterns, and to no other")
+        if self.class_count_ is not None:
+            check_array("class_count_", self.class_count_, np.int64, (len(self.classes_), n_columns), 0, 2**40)
+            if not self.class_count_.any(axis=0).all():
+                raise ValueError("no tree of any class has the pattern of a column")
+
+
 def _as_fit_params(weight: Floats | None) -> dict[str, Floats]:
     return {} if weight is None else {"sample_weight": weight}
-
-
-def _seeded(estimator: Any, seed: int) -> Any:
-    """The estimator with a seed, if it takes one and has none."""
-    unset = "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None
-    return estimator.set_params(random_state=seed) if unset else estimator
 
 
 @contextlib.contextmanager

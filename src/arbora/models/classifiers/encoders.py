@@ -1,0 +1,39 @@
+"""What a TreeClassifier turns trees into rows of numbers with: patterns, the codes of a mixture, or what it is given."""
+
+from typing import Any
+
+from sklearn.base import clone
+
+from ...errors import SettingError
+from ..hidden_tree.mixture import HiddenTreeMixture
+from ..patterns.transformer import TreePatterns
+
+# Chosen on eight corpora of different kinds, none of them in the papers (docs/classification.md has the table).
+FAMILIES = ("pairs", "slots", "paths", "rules", "rules2", "rules3", "bigrams")
+MOST_PATTERNS = 500_000  # columns; the read-out has a weight for each of them and each class
+
+
+def make_encoder(given: Any, n_classes: int, seed: int) -> Any:
+    """The encoder that was asked for, not fitted: None for patterns, ``"mixture"``, or a transformer of forests."""
+    if given is None:
+        return TreePatterns(
+            FAMILIES, values="log", weighting="tfidf", norm="l2", min_trees=1, max_patterns=MOST_PATTERNS
+        )
+    if isinstance(given, str) and given == "mixture":
+        settings = {"encoding": "score", "tol": 0.01, "sparse_output": True, "random_state": seed}
+        return HiddenTreeMixture(2 * n_classes, 4).set_params(**settings)
+    if not (hasattr(given, "fit") and hasattr(given, "transform")):
+        raise SettingError(f"encoder={given!r}; wanted None for patterns, 'mixture', or a transformer of forests")
+    encoder = seeded(clone(given), seed)
+    return encoder.set_params(sparse_output=True) if "sparse_output" in encoder.get_params() else encoder
+
+
+def seeded(estimator: Any, seed: int) -> Any:
+    """The estimator with a seed, if it takes one and has none."""
+    unset = "random_state" in estimator.get_params() and estimator.get_params()["random_state"] is None
+    return estimator.set_params(random_state=seed) if unset else estimator
+
+
+def has_patterns(encoder: Any) -> bool:
+    """Whether every column of the encoder is one pattern, so that patterns never seen can be counted."""
+    return isinstance(encoder, TreePatterns) and encoder.n_hashed is None
