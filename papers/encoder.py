@@ -279,8 +279,8 @@ def _generative(model: Any, corpus: Corpus, _: Any) -> float:
 
 # Name -> function(corpus, hidden units to choose from) that gives the error on the test trees.
 OTHERS: dict[str, Callable[[Corpus, tuple[int, ...]], float]] = {
-    'TreeClassifier(readout="logistic"), other settings as they come': partial(
-        _classifier, TreeClassifier(readout="logistic", novelty=None, random_state=0)
+    'TreeClassifier("mixture", "logistic"), other settings as they come': partial(
+        _classifier, TreeClassifier("mixture", "logistic", novelty=None, random_state=0)
     ),
     "(slot, label) counts, network": partial(_counts, "mlp"),
     "(slot, label) counts, logistic": partial(_counts, "logistic"),

@@ -113,7 +113,7 @@ def test_hidden_units_are_chosen_by_cross_validation(halves):
 def test_seeds_reproduce(halves):
     train, test = halves
     for make in (
-        lambda seed: quick(encoder=None, readout="mlp", hidden_units=5, random_state=seed),
+        lambda seed: quick(encoder="mixture", readout="mlp", hidden_units=5, random_state=seed),
         lambda seed: quick(encoder=ab.HiddenTreeMixture(3, 2, max_iter=2, tol=0), random_state=seed),
         lambda seed: ab.GenerativeTreeClassifier(ab.HiddenTree(2, max_iter=2, tol=0), novelty=None, random_state=seed),
     ):
@@ -340,9 +340,10 @@ def test_what_cannot_be_learnt_is_refused(kind, halves):
 def test_settings_that_cannot_be_are_refused(halves):
     train, _ = halves
     for changes, words in (
-        ({"readout": "svm"}, "readout='svm'; wanted 'mlp', 'logistic'"),
+        ({"readout": "svm"}, "readout='svm'; wanted 'auto', 'mlp', 'logistic'"),
         ({"readout": 3}, "wanted a classifier with fit and predict_proba"),
-        ({"encoder": 3}, "encoder=3; wanted a mixture"),
+        ({"encoder": 3}, "encoder=3; wanted None for patterns, 'mixture', or a transformer"),
+        ({"encoder": "codes"}, "encoder='codes'; wanted None for patterns, 'mixture', or a transformer"),
         ({"readout": "mlp", "hidden_units": 0}, "hidden_units=0"),
         ({"readout": "mlp", "hidden_units": ()}, "hidden_units is empty"),
     ):
@@ -383,7 +384,9 @@ def test_slot_label_counts_pool_later_slots_and_leave_out_unseen_labels():
 @pytest.mark.parametrize(
     "make",
     [
-        lambda: quick(encoder=None, readout="mlp", hidden_units=3),
+        lambda: quick(encoder=None, readout="auto", novelty=0.05),
+        lambda: quick(encoder="mixture", readout="mlp", hidden_units=3),
+        lambda: quick(encoder=ab.TreePatterns(["rules"], n_hashed=64), readout="mlp", hidden_units=3),
         lambda: quick(readout=MLPClassifier((4, 3), max_iter=1500, random_state=0)),
         lambda: quick(readout=LogisticRegression(C=0.5, max_iter=500)),
         lambda: quick(encoder=ab.SlotLabelCounts(log=True), calibration="temperature"),

@@ -91,6 +91,13 @@ class Encoding(StrEnum):
     score = "score"
 
 
+class Encoder(StrEnum):
+    """What a classifier turns trees into."""
+
+    patterns = "patterns"
+    mixture = "mixture"
+
+
 class Readout(StrEnum):
     """Ways to tell classes apart."""
 
@@ -263,12 +270,22 @@ Picture = Annotated[Path | None, typer.Option("--picture", help="The picture alo
 
 # ---- options of train-classifier ------------------------------------------------------------------------------------
 
+EncoderOption = Annotated[
+    Encoder | None,
+    typer.Option(
+        "--encoder",
+        show_default=False,
+        help="What classes are told apart by: patterns, those that trees contain; mixture, the codes of a mixture of "
+        "hidden trees. [default: patterns, or mixture if an option of it is given]",
+    ),
+]
 ReadoutOption = Annotated[
-    Readout,
+    Readout | None,
     typer.Option(
         "--readout",
-        help="What tells classes apart: mlp, a neural network on the codes of a mixture; logistic, logistic "
-        "regression on them; generative, a model of the trees of each class.",
+        show_default=False,
+        help="What tells classes apart: logistic, logistic regression; mlp, a neural network; generative, a model of "
+        "the trees of each class. [default: logistic for patterns, mlp for a mixture]",
     ),
 ]
 ClassComponents = Annotated[
@@ -281,7 +298,10 @@ ClassComponents = Annotated[
         help="Components of the mixture, or of that of each class. [default: two for each class; generative: 1]",
     ),
 ]
-ClassStates = Annotated[int, typer.Option("--states", min=1, help="Hidden states of each component.")]
+ClassStates = Annotated[
+    int | None,
+    typer.Option("--states", min=1, help="Hidden states of each component. [default: 4]", show_default=False),
+]
 ClassEncoding = Annotated[
     Encoding | None,
     typer.Option("--encoding", help="How the mixture encodes trees. [default: score]", show_default=False),
@@ -320,7 +340,9 @@ Novelty = Annotated[
         help="classify flags trees more surprising than all but this share of the training trees.",
     ),
 ]
-ClassMaxIter = Annotated[int, typer.Option("--max-iter", min=1, help="Most iterations of EM.")]
+ClassMaxIter = Annotated[
+    int | None, typer.Option("--max-iter", min=1, help="Most iterations of EM. [default: 200]", show_default=False)
+]
 SaveClassifier = Annotated[Path | None, typer.Option("--save", help="The fitted classifier: .arbora.")]
 HeldOutTable = Annotated[
     Path | None,

@@ -120,9 +120,9 @@ def encode(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Turn trees into vectors for other learners: posterior mass by component, slot and state.
+    """Turn trees into vectors for other learners: posterior mass by component, slot and state, or patterns.
 
-    MODEL may be a classifier; then the codes are those that it reads. scipy.sparse.load_npz reads the .npz; .csv and
+    MODEL may be a classifier; then the codes are those that it reads, by default patterns. scipy.sparse.load_npz reads the .npz; .csv and
     .parquet also hold the names of trees and columns. Files are read as those of the training were, unless --format or
     --read say otherwise.
 
@@ -179,4 +179,6 @@ def _load_encoder(path: Path, jobs: int | None) -> tuple[Any, Any]:
     encoder = getattr(model, "encoder_", model)
     if not (hasattr(encoder, "vocabulary_") and hasattr(encoder, "get_feature_names_out")):
         raise ModelFileError(f"{path}: this model holds no mixture that encodes trees; name one that does")
-    return (encoder if check_jobs(jobs) is None else encoder.set_params(n_jobs=jobs)), model
+    if check_jobs(jobs) is not None and "n_jobs" in encoder.get_params():
+        encoder.set_params(n_jobs=jobs)
+    return encoder, model

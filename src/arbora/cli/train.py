@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Any
 
 from . import options as opt
-from .options import Readout
+from .options import Encoder, Readout
 from .root import app
 from .terminal import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
 
@@ -15,16 +15,17 @@ N_FOLDS = 3  # to estimate the error by, where classes are large enough
 @command
 def train_classifier(
     paths: opt.Paths,
-    readout: opt.ReadoutOption = Readout.mlp,
+    encoder: opt.EncoderOption = None,
+    readout: opt.ReadoutOption = None,
     components: opt.ClassComponents = None,
-    states: opt.ClassStates = 4,
+    states: opt.ClassStates = None,
     encoding: opt.ClassEncoding = None,
     hidden: opt.Hidden = None,
     balanced: opt.Balanced = False,
     calibrate: opt.Calibrate = False,
     folds: opt.Folds = None,
     novelty: opt.Novelty = 0.01,
-    max_iter: opt.ClassMaxIter = 200,
+    max_iter: opt.ClassMaxIter = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
     save: opt.SaveClassifier = None,
@@ -39,19 +40,23 @@ def train_classifier(
     """Learn to tell classes of trees apart, and say how well it works on trees held out.
 
     Classes come with the trees (JSON lines, elastic trees) or from --classes. Every tree is held out once; the
-    classifier that is saved has seen them all.
+    classifier that is saved has seen them all. Without options, logistic regression on the patterns that trees contain
+    tells classes apart. --components, --states, --encoding and --max-iter belong to a mixture of hidden trees, and ask
+    for one.
 
     \b
     Examples:
       arbora train-classifier corpus/ --classes folder --save classifier.arbora
-      arbora train-classifier trees.jsonl --readout logistic --balanced --calibrate
+      arbora train-classifier trees.jsonl --balanced --calibrate
+      arbora train-classifier trees.jsonl --encoder mixture --readout logistic
       arbora train-classifier trees.jsonl -k 22 --states 8 --encoding sum --hidden 20,40,60,80,100
       arbora train-classifier trees.jsonl --readout generative --states 6 --folds 5 --json
     """
     from . import files, reading, scores
 
     asked = opt.given(encoding=encoding and encoding.value, hidden=hidden, balanced=balanced or None)
-    _check(readout, asked)
+    of_mixture = opt.given(components=components, states=states, max_iter=max_iter, encoding=asked.get("encoding"))
+    encoder = _check(encoder, readout, asked, of_mixture)
     sizes = _sizes(hidden)
     if output is not None and folds == 0:
         raise usage("--output", "it holds what held-out trees are given, and --folds 0 holds none out")
@@ -63,10 +68,9 @@ def train_classifier(
         )
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         folds = _check_classes(forest, folds, teller)
-        mixture = opt.given(n_components=components) | {
-            "n_states": states, "max_iter": max_iter, "n_jobs": opt.check_jobs(jobs)
-        }  # fmt: skip
-        model = _model(forest, readout, mixture, asked, sizes)
+        mixture = {"n_states": states or 4, "max_iter": max_iter or 200, "n_jobs": opt.check_jobs(jobs)}
+        mixture |= opt.given(n_components=components)
+        model = _model(forest, encoder, readout, mixture, asked, sizes)
         model.set_params(calibration="temperature" if calibrate else None, novelty=novelty, random_state=seed)
         with Interrupts() as interrupts:
             held = _held_out(model, forest, folds, seed, teller, interrupts)
@@ -84,12 +88,28 @@ def train_classifier(
         scores.show_training(facts)
 
 
-def _check(readout: Readout, asked: dict[str, Any]) -> None:
-    """Refuse options that the read-out does not have."""
+def _check(
+    encoder: Encoder | None, readout: Readout | None, asked: dict[str, Any], of_mixture: dict[str, Any]
+) -> Encoder | None:
+    """Refuse options that encoder or read-out do not have; the encoder, None for a generative classifier."""
     if readout is Readout.generative:
-        opt.refuse(asked, "a generative classifier has none; leave this out, or choose another --readout")
-    if readout is Readout.logistic and "hidden" in asked:
+        opt.refuse(
+            opt.given(encoder=encoder) | asked,
+            "a generative classifier has none; leave this out, or choose another --readout",
+        )
+        return None
+    if encoder is Encoder.patterns:
+        opt.refuse(of_mixture, "patterns have none; leave this out, or use --encoder mixture")
+    if encoder is None:
+        encoder = Encoder.mixture if of_mixture else Encoder.patterns
+    if "hidden" in asked and (readout or _own_readout(encoder)) is Readout.logistic:
         raise usage("--hidden", "logistic regression has no hidden units; leave this out, or use --readout mlp")
+    return encoder
+
+
+def _own_readout(encoder: Encoder | None) -> Readout:
+    """The read-out that goes with an encoder unless another is asked for."""
+    return Readout.logistic if encoder is Encoder.patterns else Readout.mlp
 
 
 def _sizes(hidden: str | None) -> list[int]:
@@ -126,7 +146,14 @@ def _check_classes(forest: Any, folds: int | None, teller: Teller) -> int:
     return folds
 
 
-def _model(forest: Any, readout: Readout, mixture: dict[str, Any], asked: dict[str, Any], sizes: list[int]) -> Any:
+def _model(
+    forest: Any,
+    encoder: Encoder | None,
+    readout: Readout | None,
+    mixture: dict[str, Any],
+    asked: dict[str, Any],
+    sizes: list[int],
+) -> Any:
     """The classifier that was asked for, not fitted."""
     from ..models import GenerativeTreeClassifier, HiddenTree, HiddenTreeMixture, TreeClassifier
 
@@ -134,11 +161,15 @@ def _model(forest: Any, readout: Readout, mixture: dict[str, Any], asked: dict[s
         if mixture.get("n_components", 1) > 1:
             return GenerativeTreeClassifier(HiddenTreeMixture(**mixture))
         return GenerativeTreeClassifier(HiddenTree(**{k: v for k, v in mixture.items() if k != "n_components"}))
-    n_components = 2 * len(set(forest.target.tolist()))
-    encoder = HiddenTreeMixture(**{"n_components": n_components, "encoding": asked.get("encoding", "score"), **mixture})
     units = sizes[0] if len(sizes) == 1 else tuple(sizes)
     weight = "balanced" if "balanced" in asked else None
-    return TreeClassifier(encoder, readout.value, hidden_units=units, class_weight=weight)
+    given = None
+    if encoder is Encoder.mixture:
+        n_components = 2 * len(set(forest.target.tolist()))
+        encoding = asked.get("encoding", "score")
+        given = HiddenTreeMixture(**{"n_components": n_components, "encoding": encoding, **mixture})
+    name = "auto" if readout is None else readout.value
+    return TreeClassifier(given, name, hidden_units=units, class_weight=weight)
 
 
 def _held_out(

@@ -61,6 +61,10 @@ def _parts() -> dict[str, Callable[[], object]]:
         model.predict(forest)
         silhouette_score(slot_label_counts(forest), np.arange(forest.n_trees) % 2)
 
+    def classifiers() -> None:
+        for encoder in (None, "mixture"):
+            models.TreeClassifier(encoder, "logistic", random_state=0).fit(forest, forest.target).predict(forest)
+
     def infinite() -> None:
         for update in ("gibbs", "em"):
             models.InfiniteHiddenTreeMixture(2, update=update, n_iter=3, random_state=0).fit(forest).predict(forest)
@@ -72,7 +76,7 @@ def _parts() -> dict[str, Callable[[], object]]:
     return {
         "mixture": mixture,
         "infinite mixture": infinite,
-        "classifier": lambda: models.TreeClassifier(random_state=0).fit(forest, forest.target).predict(forest),
+        "classifier": classifiers,
         "tree-unions": lambda: models.TreeUnionMixture().fit(forest).predict(forest),
         "edit distance": lambda: models.TreeEditClustering(2).fit(forest),
         **{name: vectors(name) for name in ("DPGaussianMixture", "NHCM", "BHMC", "RBHMC")},

@@ -1,4 +1,4 @@
-"""What a TreeClassifier turns trees into rows of numbers with: patterns, the codes of a mixture, or what it is given."""
+"""What a TreeClassifier turns trees into rows with: patterns, the codes of a mixture, or what it is given."""
 
 from typing import Any
 

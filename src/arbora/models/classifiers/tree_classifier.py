@@ -310,7 +310,6 @@ class TreeClassifier(ForestClassifier):
             self.readout = ro.blank(header["readout_given"])
         return self
 
-
     def _check_class_count(self, n_columns: int) -> None:
         """Raise unless the counts of patterns by class fit the encoder."""
         if (self.class_count_ is not None) != has_patterns(self.encoder_):
