@@ -71,7 +71,7 @@ def test_every_option_of_training_changes_what_it_names(corpus: Path, tmp_path: 
         return arbora.load(path).get_params()
 
     base = trained()
-    assert (base["readout"], base["encoder__n_components"], base["encoder__n_states"]) == ("mlp", 10, 4)
+    assert (base["readout"], base["encoder__n_components"], base["encoder__n_states"]) == ("auto", 10, 4)
     assert (base["encoder__encoding"], base["hidden_units"], base["encoder__max_iter"]) == ("score", 100, 2)
     assert (base["calibration"], base["class_weight"], base["novelty"], base["random_state"]) == (None, None, 0.01, 0)
     small = ("--components", 2, "--states", 2)
@@ -86,6 +86,34 @@ def test_every_option_of_training_changes_what_it_names(corpus: Path, tmp_path: 
     assert single["model__n_states"] == 2
     assert "model__n_components" not in single
     assert trained("--readout", "generative", *small)["model__n_components"] == 2
+
+
+def test_training_reads_patterns_unless_a_mixture_is_asked_for(corpus: Path, tmp_path: Path) -> None:
+    def trained(*options: object) -> arbora.TreeClassifier:
+        path = tmp_path / "m.arbora"
+        run("train-classifier", corpus, "--folds", 0, *options, "--save", path)
+        return arbora.load(path)
+
+    plain = trained()
+    assert isinstance(plain.encoder_, arbora.TreePatterns)
+    assert (plain.readout, type(plain.readout_).__name__) == ("auto", "LogisticRegression")
+    run("encode", tmp_path / "m.arbora", corpus, "--output", tmp_path / "c.npz", "--jobs", 1)
+    assert sparse.load_npz(tmp_path / "c.npz").shape == (40, plain.encoder_.n_features_out_)
+    run("report", tmp_path / "m.arbora", corpus, "-o", tmp_path / "r.html")
+    shown = page_data((tmp_path / "r.html").read_text())
+    assert len(shown["map"]["x"]) == 40
+    assert shown["parameters"] is None
+    assert type(trained("--readout", "mlp", "--hidden", 3).readout_).__name__ == "MLPClassifier"
+    for options in (("--encoder", "mixture", "--hidden", 2), ("--states", 2, "--max-iter", 2, "--hidden", 2)):
+        mixed = trained(*options)
+        assert isinstance(mixed.encoder_, arbora.HiddenTreeMixture)
+        assert type(mixed.readout_).__name__ == "MLPClassifier"
+    for option in (("--states", 2), ("--components", 3), ("--max-iter", 2), ("--encoding", "sum")):
+        told = fails("train-classifier", corpus, "--encoder", "patterns", *option, code=2)
+        assert "patterns have none" in told
+        assert option[0] in told
+    assert "has no hidden units" in fails("train-classifier", corpus, "--hidden", 3, code=2)
+    fails("train-classifier", corpus, "--readout", "generative", "--encoder", "mixture", code=2)
 
 
 def test_classify_gives_classes_and_scores(corpus: Path, classifier: Path, tmp_path: Path) -> None:

@@ -19,12 +19,16 @@ def mixture():
 
 
 CLASSIFIERS = {
+    "patterns": lambda: ab.TreeClassifier(ab.TreePatterns(["slots", "rules"], values="log", norm="l2"), random_state=0),
     "network": lambda: ab.TreeClassifier(mixture(), hidden_units=8, random_state=0),
     "logistic": lambda: ab.TreeClassifier(mixture(), "logistic", calibration="temperature", random_state=0),
     "given": lambda: ab.TreeClassifier(mixture(), LogisticRegression(max_iter=300), novelty=None, random_state=0),
     "counts": lambda: ab.TreeClassifier(ab.SlotLabelCounts(), "logistic", random_state=0),
     "generative": lambda: ab.GenerativeTreeClassifier(ab.HiddenTree(2, max_iter=4, tol=0), random_state=0),
 }
+
+
+CHANGED = ("n_states", "log", "min_trees")  # settings of encoders and models; the tests change the one there is
 
 
 @pytest.fixture(scope="module")
@@ -62,7 +66,7 @@ def test_set_params_is_obeyed_and_a_refit_equals_a_fresh_fit(classifier, forest)
     other = clone(classifier).fit(forest[::2])
     assert np.array_equal(other.fit(forest).predict_proba(forest), clone(classifier).fit(forest).predict_proba(forest))
     part = "model" if isinstance(classifier, ab.GenerativeTreeClassifier) else "encoder"
-    name = f"{part}__n_states" if f"{part}__n_states" in classifier.get_params() else f"{part}__log"
+    name = next(name for name in (f"{part}__{x}" for x in CHANGED) if name in classifier.get_params())
     changed = clone(classifier).set_params(**{name: 1}).fit(forest)
     assert changed.get_params()[name] == 1
     assert not np.array_equal(changed.predict_proba(forest), other.predict_proba(forest))
@@ -130,7 +134,7 @@ def test_searches_and_cross_validation(classifier, forest):
     proba = cross_val_predict(clone(classifier), forest, forest.target, cv=2, method="predict_proba")
     assert proba.shape == (len(forest), 3)
     part = "model" if isinstance(classifier, ab.GenerativeTreeClassifier) else "encoder"
-    name = f"{part}__n_states" if f"{part}__n_states" in classifier.get_params() else f"{part}__log"
+    name = next(name for name in (f"{part}__{x}" for x in CHANGED) if name in classifier.get_params())
     search = GridSearchCV(classifier.set_params(novelty=None), {name: [1, 2]}, cv=2, error_score="raise")
     search.fit(forest, forest.target)
     assert search.best_score_ > 0.8

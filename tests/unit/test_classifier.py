@@ -5,6 +5,7 @@ import zipfile
 
 import numpy as np
 import pytest
+from scipy.sparse import issparse
 from scipy.special import logsumexp
 from sklearn.base import clone
 from sklearn.dummy import DummyClassifier
@@ -131,6 +132,112 @@ def test_plain_pipeline_parts_and_a_search_over_the_whole(halves):
     search = GridSearchCV(quick(), grid, cv=3, error_score="raise").fit(train, train.target)
     assert search.best_params_["encoder__encoding"] == "score"
     assert search.score(test, test.target) > 0.9
+
+
+# ---- patterns -------------------------------------------------------------------------------------------------------
+
+
+def test_the_default_is_a_linear_read_out_on_patterns(halves):
+    train, test = halves
+    model = ab.TreeClassifier(random_state=0).fit(train)
+    assert isinstance(model.encoder_, ab.TreePatterns)
+    assert isinstance(model.readout_, LogisticRegression)
+    rows = model.transform(test)
+    assert issparse(rows)
+    np.testing.assert_allclose(np.sqrt(rows.multiply(rows).sum(axis=1)), 1.0)
+    assert model.score(test) > 0.9
+    assert model.is_novel(test).mean() < 0.2
+    assert model.readout_.C == 30.0
+    assert quick().fit(train).readout_.C == 1.0  # codes are no rows of length one
+    assert ab.TreeClassifier().get_params()["readout"] == "auto"
+    for encoder in ("mixture", small()):
+        network = quick(encoder=encoder, readout="auto", hidden_units=3).fit(train)
+        assert isinstance(network.readout_, MLPClassifier)
+        assert isinstance(network.encoder_, ab.HiddenTreeMixture)
+
+
+def test_shapes_without_labels_are_told_apart():
+    """A comb and a balanced tree: all labels are missing, and only what is below a node differs."""
+
+    def grown(rng, depth):
+        return (None, [grown(rng, depth - 1), grown(rng, depth - 1)]) if depth and rng.random() < 0.9 else None
+
+    def comb(rng):
+        tree = None
+        for _ in range(rng.integers(4, 16)):
+            tree = (None, [tree, None])
+        return tree
+
+    rng = np.random.default_rng(0)
+    trees = [make for _ in range(30) for make in (comb(rng), grown(rng, 4))]
+    y = np.array(["comb", "grown"] * 30)
+    model = ab.TreeClassifier(random_state=0).fit(trees[::3], y[::3])
+    assert model.score(trees[1::3], y[1::3]) > 0.8
+
+
+def test_left_out_surprise_is_that_of_a_classifier_without_the_tree(halves):
+    train, _ = halves
+    forest = train.take(np.arange(0, len(train), 2))
+    target = forest.target
+    for min_trees in (1, 2):
+        encoder = ab.TreePatterns(["rules", "bigrams"], norm="l2", min_trees=min_trees)
+        whole = quick(encoder=encoder, novelty=0.05).fit(forest, target)
+        left_out = whole._left_out_surprise(forest, target)
+        for n in (0, 7, 19):
+            others = np.delete(np.arange(len(forest)), n)
+            part = quick(encoder=encoder).fit(forest.take(others), target[others])
+            assert np.array_equal(part.classes_, whole.classes_)
+            assert left_out[n] == pytest.approx(part.surprise(forest.take(np.array([n])))[0])
+
+
+def test_surprise_of_patterns_by_hand():
+    """Class x has a(b), b, a(b) and b; class y has c.  Of a(b) and an unseen pattern, by the class that has it."""
+    encoder = ab.TreePatterns(["rules"], min_trees=1)
+    model = quick(encoder=encoder, novelty=0.05).fit([("a", ["b"]), ("a", ["b"]), "c"], ["x", "x", "y"])
+    names = model.encoder_.pattern_texts()
+    assert dict(zip(names, model.class_count_.T.tolist(), strict=True)) == {"b": [2, 0], "c": [0, 1], "a(b)": [2, 0]}
+    in_x = np.log((10 * 2 / 5 + 2) / (10 + 4))
+    known, half, none = model.surprise([("a", ["b"]), ("zebra", ["b"]), "zebra"])
+    assert known == pytest.approx(-in_x)
+    assert half == pytest.approx((np.log(5) - in_x) / 2)
+    assert none == pytest.approx(np.log(5))
+
+
+def test_hashed_patterns_cannot_tell_novel_trees(halves):
+    train, test = halves
+    model = quick(encoder=ab.TreePatterns(["rules"], n_hashed=256), readout="auto", novelty=0.01).fit(train)
+    assert model.class_count_ is None
+    assert model.predict(test).shape == (len(test),)
+    with pytest.raises(ForestError, match="gives no probability to trees"):
+        model.surprise(test)
+
+
+def test_files_from_when_the_mixture_was_the_default(halves, tmp_path):
+    """They name no encoder, hold a mixture and no counts of patterns; a new fit must ask for the mixture again."""
+    train, test = halves
+    path = tmp_path / "m.arbora"
+    model = quick(encoder="mixture", readout="mlp", hidden_units=3, novelty=0.05).fit(train)
+    model.save(path)
+    version, header, arrays = read_container(path, "model")
+    header["params"]["encoder"] = None
+    del header["attributes"]["class_count_"]
+    write_container(path, kind="model", version=version, header=header, arrays=arrays)
+    old = ab.load(path)
+    assert np.array_equal(old.predict_proba(test), model.predict_proba(test))
+    assert np.array_equal(old.is_novel(test), model.is_novel(test))
+    assert old.encoder == "mixture"
+    assert isinstance(old.fit(train).encoder_, ab.HiddenTreeMixture)
+
+
+def test_tampered_counts_of_patterns_are_refused(halves, tmp_path):
+    path = tmp_path / "m.arbora"
+    ab.TreeClassifier(random_state=0).fit(halves[0]).save(path)
+    version, header, arrays = read_container(path, "model")
+    count = arrays["class_count_"]
+    for wrong in (count[:, 1:], count - 1, count.astype(np.float64), np.zeros_like(count)):
+        write_container(path, kind="model", version=version, header=header, arrays={**arrays, "class_count_": wrong})
+        with pytest.raises(ModelFileError, match="does not make a TreeClassifier"):
+            ab.load(path)
 
 
 # ---- weights --------------------------------------------------------------------------------------------------------

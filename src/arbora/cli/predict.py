@@ -122,9 +122,9 @@ def encode(
 ) -> None:
     """Turn trees into vectors for other learners: posterior mass by component, slot and state, or patterns.
 
-    MODEL may be a classifier; then the codes are those that it reads, by default patterns. scipy.sparse.load_npz reads the .npz; .csv and
-    .parquet also hold the names of trees and columns. Files are read as those of the training were, unless --format or
-    --read say otherwise.
+    MODEL may be a classifier; then the codes are those that it reads, by default patterns. scipy.sparse.load_npz reads
+    the .npz; .csv and .parquet also hold the names of trees and columns. Files are read as those of the training were,
+    unless --format or --read say otherwise.
 
     \b
     Examples:

@@ -36,24 +36,29 @@ def surprise_of_patterns(rows: Any, n_distinct: Ints, class_count: Ints) -> Floa
     for count in class_count:
         best = np.maximum(best, has @ np.log((share + count) / (STRENGTH + count.sum())))
     n_unseen = n_distinct - np.diff(rows.indptr)
-    return np.asarray(n_unseen * np.log(total.sum()) - best) / np.maximum(n_distinct, 1)
+    return np.asarray(n_unseen * np.log(max(total.sum(), 2)) - best) / np.maximum(n_distinct, 1)
 
 
 def surprise_left_out(rows: Any, n_distinct: Ints, class_count: Ints, true: Ints, min_trees: int) -> Floats:
-    """The same of each training tree, by the counts of all the others; a pattern too few others have is unseen."""
+    """The same of each training tree, by a classifier of all the others, as if each had been fitted.
+
+    A pattern that fewer than `min_trees` others have would be no column there; so its occurrences do not count.
+    """
     n_trees, n_own = rows.shape[0], np.diff(rows.indptr)
     tree = np.repeat(np.arange(n_trees), n_own)
     total = class_count.sum(axis=0)
     others = total[rows.indices] - 1
-    known = others >= max(1, min_trees)
-    column, tree, others = rows.indices[known], tree[known], others[known]
+    lost = others < min_trees
+    gone_column, gone_tree = rows.indices[lost], tree[lost]
+    column, tree, others, lost_others = rows.indices[~lost], tree[~lost], others[~lost], others[lost]
     n_known = np.bincount(tree, minlength=n_trees)
-    left = np.maximum(total.sum() - n_own, 1)  # occurrences in the other trees
+    left = np.maximum(total.sum() - n_own - np.bincount(gone_tree, lost_others, n_trees), 1.0)
     share = STRENGTH * others / left[tree]
     best = np.full(n_trees, -np.inf)
     for k, count in enumerate(class_count):
         own = true == k
-        in_class = count.sum() - own * n_own
+        gone = np.bincount(gone_tree, count[gone_column] - own[gone_tree], n_trees)
+        in_class = count.sum() - own * n_own - gone
         log_p = np.log((share + count[column] - own[tree]) / (STRENGTH + in_class[tree]))
         best = np.maximum(best, np.bincount(tree, log_p, n_trees))
-    return np.asarray((n_distinct - n_known) * np.log(np.maximum(left, 2)) - best) / np.maximum(n_distinct, 1)
+    return np.asarray((n_distinct - n_known) * np.log(np.maximum(left, 2.0)) - best) / np.maximum(n_distinct, 1)
