@@ -148,15 +148,16 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     # ---- trees unlike any seen ----------------------------------------------------------------------------------
 
     def surprise(self, X: Any) -> Floats:
-        """How improbable each tree is, in nats a node, whatever its class.
+        """How improbable each tree is, whatever its class, in nats per node, or per pattern where patterns are read.
 
-        A label never seen in training counts as one of the nodes seen there: log(n_nodes_seen_) nats.
+        A label never seen in training counts as one of the nodes seen there: log(n_nodes_seen_) nats.  A pattern never
+        seen counts as one of all those seen.
         """
         check_is_fitted(self, "classes_")
         forest = self._in_training_terms(X)
         found = self._surprise(forest)
         if found is None:
-            raise ForestError(f"{type(self).__name__}: its encoder gives no probability to trees; use a mixture")
+            raise ForestError(f"{type(self).__name__}: its encoder gives no probability to trees; use patterns or a mixture")
         return found
 
     def is_novel(self, X: Any) -> NDArray[np.bool_]:

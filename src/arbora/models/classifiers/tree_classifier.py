@@ -131,7 +131,7 @@ class TreeClassifier(ForestClassifier):
         codes = self._codes(forest)
         self.columns_ = np.flatnonzero(np.bincount(codes.indices, minlength=codes.shape[1]))
         if not len(self.columns_):
-            raise ForestError("the codes of all trees are zero, so there is nothing to learn from; use a mixture")
+            raise ForestError("the codes of all trees are zero, so there is nothing to learn from; use patterns or a mixture")
         return codes[:, self.columns_]
 
     def _fit_readout(
@@ -139,7 +139,7 @@ class TreeClassifier(ForestClassifier):
     ) -> None:
         self.temperature_ = 1.0
         if self.calibration == "temperature":
-            self.temperature_ = self._fit_temperature(readout, codes, target, weight, seed)
+            self.temperature_ = self._fit_temperature(readout, forest, codes, target, weight, seed)
         with _patience(ConvergenceWarning, isinstance(self.readout, str)):
             if self._readout_name(self.encoder_) == "logistic":
                 (distinct,) = share(forest.arrays, max(1, forest.n_slots))
@@ -188,9 +188,12 @@ class TreeClassifier(ForestClassifier):
         return weight if given is None else weight * given
 
     def _fit_temperature(
-        self, readout: Any, codes: Any, target: NDArray[Any], weight: Floats | None, seed: int
+        self, readout: Any, forest: Forest, codes: Any, target: NDArray[Any], weight: Floats | None, seed: int
     ) -> float:
+        true = np.searchsorted(self.classes_, target)
         with _patience(ConvergenceWarning, isinstance(self.readout, str)):
+            if isinstance(self.encoder_, TreePatterns):
+                return ro.fit_temperature(self._held_out_log_proba(readout, forest, target, weight, seed), true, weight)
             proba = cross_val_predict(
                 clone(readout),
                 codes,
@@ -199,9 +202,24 @@ class TreeClassifier(ForestClassifier):
                 method="predict_proba",
                 params=_as_fit_params(weight),
             )
-        true = np.searchsorted(self.classes_, target)
         with np.errstate(divide="ignore"):
             return ro.fit_temperature(np.log(proba), true, weight)
+
+    def _held_out_log_proba(
+        self, readout: Any, forest: Forest, target: NDArray[Any], weight: Floats | None, seed: int
+    ) -> Floats:
+        """Log-probabilities of trees held out, by patterns that were found without them as those of new trees are.
+
+        Patterns that only held-out trees have would make their rows longer, and all scores too small.
+        """
+        log_proba = np.empty((forest.n_trees, len(self.classes_)))
+        for train, test in ro.folds(seed).split(np.zeros(len(target)), target):
+            part, held = split_off(forest, train, test)
+            encoder = clone(self.encoder_)
+            rows = encoder.fit_transform(part)
+            fitted = clone(readout).fit(rows, target[train], **_as_fit_params(None if weight is None else weight[train]))
+            log_proba[test] = ro.log_proba_of(fitted, encoder.transform(held))
+        return log_proba
 
     def _left_out_surprise(self, forest: Forest, target: NDArray[Any]) -> Floats | None:
         """Surprise of each training tree by the patterns of all the others."""
