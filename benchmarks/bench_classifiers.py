@@ -1,6 +1,6 @@
 """Test error of the default classifier beside linear support vector machines on counts of subtrees up to height 3.
 
-Each FILE is a forest with classes (`arbora.save_forest`); half of its trees, by class, train and half test, once per
+Each FILE is a forest with classes (`Forest.save`); half of its trees, by class, train and half test, once per
 seed.  Without files, INEX 2005 and 2006 with their own halves (``--quick``: INEX 2005, every fourth tree).  ``--codes``
 adds the codes of the mixture with their network, and patterns and codes together.  Fails if the default has a larger
 error than the machine on plain counts of whole subtrees, or than 3.2 % and 55.5 % on the whole of INEX.
