@@ -104,8 +104,8 @@ def test_training_reads_patterns_unless_a_mixture_is_asked_for(corpus: Path, tmp
     assert len(shown["map"]["x"]) == 40
     assert shown["parameters"] is None
     assert type(trained("--readout", "mlp", "--hidden", 3).readout_).__name__ == "MLPClassifier"
-    for options in (("--encoder", "mixture", "--hidden", 2), ("--states", 2, "--max-iter", 2, "--hidden", 2)):
-        mixed = trained(*options)
+    for asked in (("--encoder", "mixture", "--hidden", 2), ("--states", 2, "--max-iter", 2, "--hidden", 2)):
+        mixed = trained(*asked)
         assert isinstance(mixed.encoder_, arbora.HiddenTreeMixture)
         assert type(mixed.readout_).__name__ == "MLPClassifier"
     for option in (("--states", 2), ("--components", 3), ("--max-iter", 2), ("--encoding", "sum")):

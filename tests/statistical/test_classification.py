@@ -41,3 +41,17 @@ def test_inex_2006_error_is_below_the_published_one():
     assert 1.0 - model.fit(train).score(test) < 0.65
     shuffled = np.random.default_rng(0).permutation(train.target)
     assert 1.0 - model.fit(train, shuffled).score(test) > 0.75
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("load", "most"), [(load_inex2005, 0.032), (load_inex2006, 0.555)])
+def test_the_default_on_inex(load, most):
+    """Settings were chosen on other trees; of the test trees about one in a hundred is novel, and nonsense is."""
+    train, test = split(load)
+    model = ab.TreeClassifier(random_state=0).fit(train)
+    assert 1.0 - model.score(test) <= most
+    assert 0.002 < model.is_novel(test).mean() < 0.03
+    words = train.vocabulary
+    top = min(300, len(words) - 16)
+    nonsense = ab.Forest.from_nested([(words[m], list(words[m + 1 : m + 15])) for m in range(0, top, 20)])
+    assert model.is_novel(nonsense).mean() > 0.9

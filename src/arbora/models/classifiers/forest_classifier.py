@@ -157,7 +157,9 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         forest = self._in_training_terms(X)
         found = self._surprise(forest)
         if found is None:
-            raise ForestError(f"{type(self).__name__}: its encoder gives no probability to trees; use patterns or a mixture")
+            raise ForestError(
+                f"{type(self).__name__}: its encoder gives no probability to trees; use patterns or a mixture"
+            )
         return found
 
     def is_novel(self, X: Any) -> NDArray[np.bool_]:

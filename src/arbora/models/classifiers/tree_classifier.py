@@ -131,7 +131,9 @@ class TreeClassifier(ForestClassifier):
         codes = self._codes(forest)
         self.columns_ = np.flatnonzero(np.bincount(codes.indices, minlength=codes.shape[1]))
         if not len(self.columns_):
-            raise ForestError("the codes of all trees are zero, so there is nothing to learn from; use patterns or a mixture")
+            raise ForestError(
+                "the codes of all trees are zero, so there is nothing to learn from; use patterns or a mixture"
+            )
         return codes[:, self.columns_]
 
     def _fit_readout(
@@ -217,7 +219,9 @@ class TreeClassifier(ForestClassifier):
             part, held = split_off(forest, train, test)
             encoder = clone(self.encoder_)
             rows = encoder.fit_transform(part)
-            fitted = clone(readout).fit(rows, target[train], **_as_fit_params(None if weight is None else weight[train]))
+            fitted = clone(readout).fit(
+                rows, target[train], **_as_fit_params(None if weight is None else weight[train])
+            )
             log_proba[test] = ro.log_proba_of(fitted, encoder.transform(held))
         return log_proba
 
