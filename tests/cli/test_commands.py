@@ -251,8 +251,8 @@ def test_wrong_use(tmp_path: Path, corpus: Path, model: Path) -> None:
     assert "no such folder" in fails("cluster", corpus, "--output", tmp_path / "no" / "x.csv", code=2)
     same = tmp_path / "x.csv"
     fails("encode", model, corpus, code=2)
-    assert "a single model has none" in fails("cluster", corpus, "--model", "single", "--components", 3, code=2)
-    assert "a single model has none" in fails("cluster", corpus, "--model", "single", "--init", "random", code=2)
+    assert "--model single has none" in fails("cluster", corpus, "--model", "single", "--components", 3, code=2)
+    assert "--model single has none" in fails("cluster", corpus, "--model", "single", "--init", "random", code=2)
     assert not same.exists()
 
 
@@ -403,9 +403,9 @@ def test_infinite_model(corpus: Path, tmp_path: Path) -> None:
     assert by_em["update"] == "em"
     assert by_em["sweeps"] == [3] * 4  # chains unless asked otherwise
     said = run("cluster", corpus, "--model", "infinite", "--update", "em", "--sweeps", 3, "--states", 2)
-    assert "% of the draws of 4 chains have" in " ".join(said.split())
-    assert "infinite mixture has none" in fails("cluster", corpus, "--model", "infinite", "-k", 3, code=2)
-    assert "only the infinite mixture" in fails("cluster", corpus, "--sweeps", 3, code=2)
+    assert "95 % of the sampled partitions have" in " ".join(said.split())
+    assert "--model infinite has none" in fails("cluster", corpus, "--model", "infinite", "-k", 3, code=2)
+    assert "only patterns, infinite, grammar" in fails("cluster", corpus, "--model", "mixture", "--sweeps", 3, code=2)
 
 
 def test_one_tree_is_one_cluster(tmp_path: Path) -> None:
@@ -783,7 +783,7 @@ def test_demo_finds_the_known_classes(tmp_path: Path) -> None:
     ]
     assert result["converged"]
     assert result["summary"]["agreement"]["ari"] > 0.9
-    assert len(result["summary"]["clusters"]) == 5
+    assert len(result["summary"]["clusters"]) in (5, 6)  # entries come in two forms
     assert (folder / "clusters.png").read_bytes().startswith(b"\x89PNG")
     (tmp_path / "file").write_text("")
     assert "this is a file" in fails("demo", "--output", tmp_path / "file")

@@ -114,7 +114,7 @@ def suffix_of(command: str, name: str) -> str:
 
 
 def extras(command: str, name: str) -> list[str]:
-    return ["--components", "2"] if (command, name) == ("cluster", "checkpoint") else []
+    return ["--model", "mixture", "-k", "2"] if (command, name) == ("cluster", "checkpoint") else []
 
 
 def refused(line: list[str], why: str) -> None:
@@ -196,7 +196,7 @@ def test_what_a_store_holds_is_an_input(files: dict[str, Path], tmp_path: Path) 
     assert CliRunner().invoke(app, ["convert", str(files["paths"]), str(store)]).exit_code == 0
     inside = next(path for path in store.iterdir())
     refused(["convert", str(store), str(store / "x.forest")], "this is an input")
-    refused(["cluster", str(store), "--checkpoint", str(inside), "-k", "2"], "this is an input")
+    refused(["cluster", str(store), "--checkpoint", str(inside), "--model", "mixture", "-k", "2"], "this is an input")
 
 
 def test_distances_also_spares_what_its_part_would_overwrite(files: dict[str, Path], tmp_path: Path) -> None:

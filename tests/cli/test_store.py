@@ -91,8 +91,8 @@ def test_words_about_stores(corpus: Path) -> None:
     refused = {
         ("convert", corpus / "xml", corpus / "a.forest", "--shard-nodes", 3): "is one file; leave this out",
         ("cluster", corpus / "trees.jsonl", "-k", 2, "--scheduler", "tcp://host:1"): "read trees from a .store alone",
-        ("cluster", corpus / "trees.jsonl", "--checkpoint", corpus / "fit"): "give --components",
-        ("cluster", corpus / "trees.jsonl", "--model", "unions", "--memory", 9): "in memory and in one go",
+        ("cluster", corpus / "trees.jsonl", "--model", "mixture", "--checkpoint", corpus / "fit"): "give --components",
+        ("cluster", corpus / "trees.jsonl", "--model", "unions", "--memory", 9): "--model unions has none",
     }
     for command, words in refused.items():
         assert words in " ".join(fails(*command, code=2).split())
@@ -185,5 +185,7 @@ def test_classes_of_a_store_are_of_one_kind_however_it_is_cut(corpus: Path) -> N
 
 
 def test_checkpoint_in_no_folder_is_told_before_the_fit(corpus: Path) -> None:
-    told = fails("cluster", corpus / "trees.jsonl", "-k", 2, "--checkpoint", corpus / "no" / "fit", code=2)
+    told = fails(
+        "cluster", corpus / "trees.jsonl", "--model", "mixture", "-k", 2, "--checkpoint", corpus / "no" / "fit", code=2
+    )
     assert "there is no such folder" in " ".join(told.split())

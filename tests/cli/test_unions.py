@@ -85,4 +85,4 @@ def test_options_of_other_models_are_refused(trees: Path, option: tuple[str, obj
 
 @pytest.mark.parametrize("option", [("--labels",), ("--noise-cost", 3), ("--search", "greedy")])
 def test_options_of_unions_are_refused_elsewhere(trees: Path, option: tuple[object, ...]) -> None:
-    assert str(option[0]) in run("cluster", trees, *option, code=2)
+    assert str(option[0]) in run("cluster", trees, "--model", "mixture", *option, code=2)

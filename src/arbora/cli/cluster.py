@@ -10,18 +10,18 @@ from . import options as opt
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, usage
 
-# Options, by the names of their parameters, that a model has.
+# Options, by the names of their parameters, that a model has; of several, ``auto`` takes the first.
 _PASSES = ("memory", "scheduler", "checkpoint")
 _TREE = ("states", "absent", "structure", "prior", "n_slots")
 _CHAINS = ("sweeps", "chains", "concentration")
 _EM = ("n_init", "max_iter", "tol")
 OPTIONS = {
     opt.Kind.patterns: ("components", *_CHAINS, *_PASSES),
-    opt.Kind.grammar: ("components", *_EM, *_CHAINS, *_PASSES),
     opt.Kind.mixture: ("components", *_TREE, "init", *_EM, *_PASSES),
     opt.Kind.infinite: (*_TREE, "update", *_CHAINS, *_PASSES),
     opt.Kind.single: (*_TREE, *_EM, *_PASSES),
     opt.Kind.unions: ("components", "labels", "noise_cost", "search"),
+    opt.Kind.grammar: ("components", *_EM, *_CHAINS, *_PASSES),
 }
 WITH_CHAINS = (opt.Kind.auto, opt.Kind.patterns, opt.Kind.grammar, opt.Kind.infinite)  # their checkpoint is a folder
 NOT_OF_MODELS = ("components", "memory", "scheduler")
@@ -114,8 +114,8 @@ def settle(kind: opt.Kind, asked: dict[str, Any]) -> opt.Kind:
     """
     if kind is opt.Kind.auto:
         fitting = [one for one in OPTIONS if set(asked) <= set(OPTIONS[one])]
-        if opt.Kind.patterns in fitting:
-            return opt.Kind.auto
+        if opt.Kind.patterns in fitting:  # a checkpoint belongs to one model
+            return opt.Kind.patterns if "checkpoint" in asked else opt.Kind.auto
         if not fitting:
             raise usage(f"--{min(asked)}", "no model has all of these options; choose one with --model")
         return fitting[0]
