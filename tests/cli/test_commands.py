@@ -18,6 +18,7 @@ from arbora.cli import app, options, reading
 from arbora.datasets import make_documents
 from arbora.io import FORMATS, read, write_jsonl
 from arbora.io.choose import signature_of
+from arbora.models.patterns import name_groups
 from tests.pages import page_data
 
 FAST = ("--components", "2", "--states", "2", "--max-iter", "4", "--tol", "0")
@@ -299,6 +300,10 @@ def test_cluster_prints_and_writes(corpus: Path, tmp_path: Path) -> None:
     np.testing.assert_array_equal([float(r["log_likelihood"]) for r in rows], model.score_samples(read(corpus)))
     assert {row["class"] for row in rows} == set(read(corpus).target)
     assert [row["name"] for row in rows] == read(corpus).name.tolist()
+    named = name_groups(read(corpus), model.labels_)
+    assert [row["cluster_name"] for row in rows] == [named[k].name for k in model.labels_]
+    assert f"cluster 0, {named[0].name}: " in " ".join(text.split())
+    assert named[0].skeleton_text.replace(" ", "") in "".join(text.split())
 
 
 @pytest.mark.parametrize("suffix", [".csv", ".json", ".parquet"])
@@ -315,7 +320,9 @@ def test_tables_of_every_suffix_agree(corpus: Path, tmp_path: Path, suffix: str)
         from pyarrow import parquet
 
         found = parquet.read_table(out)["cluster"].to_pylist()
-    assert np.bincount(found).tolist() == [c["size"] for c in summary["summary"]["clusters"]]
+    clusters = summary["summary"]["clusters"]
+    assert np.bincount(found).tolist() == [c["size"] for c in clusters]
+    assert all(c["name"] and c["skeleton"] and 0 < c["rules"][0]["coverage"] <= 1 for c in clusters)
 
 
 @pytest.mark.parametrize(

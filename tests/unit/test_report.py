@@ -15,6 +15,7 @@ from arbora.errors import ArboraError
 from arbora.evaluate.metrics import silhouette_samples
 from arbora.inference import diagnostics
 from arbora.io import read
+from arbora.models.patterns import name_groups
 from arbora.report import Context, columns, gather, render, write_report
 from arbora.report.tree_drawings import Words, drawn_tree
 from tests.pages import page_data
@@ -37,7 +38,12 @@ def test_groups_and_items_are_those_of_the_model(mixture: ab.HiddenTreeMixture) 
     page = gather(mixture, TREES)
     numbers = np.unique(mixture.labels_)
     assert [group["size"] for group in page["groups"]] == np.bincount(mixture.labels_)[numbers].tolist()
-    assert page["group_names"] == [str(n) for n in numbers]
+    named = name_groups(TREES, mixture.labels_)
+    assert page["group_names"] == [f"{n} \u00b7 {named[n].name}" for n in numbers]
+    for group, n in zip(page["groups"], numbers, strict=True):
+        assert group["skeleton"] == named[n].skeleton_text
+        assert [rule[0] for rule in group["rules"]] == [pattern.text for pattern in named[n].patterns]
+        np.testing.assert_allclose([rule[2] for rule in group["rules"]], [p.coverage for p in named[n].patterns], 1e-2)
     np.testing.assert_array_equal(numbers[page["items"]["group"]], mixture.labels_)
     np.testing.assert_array_equal(page["items"]["size"], TREES.sizes)
     own = mixture.predict_proba(TREES)[np.arange(40), mixture.labels_]

@@ -11,6 +11,7 @@ from ..evaluate.summary import Summary, summarise
 from ..forest.forest import Forest
 from ..forest.store import ForestStore
 from ..report import write_report
+from ..report.naming import describe_groups
 from . import files, show
 from .fitting import Fitted
 from .terminal import Teller, print_json
@@ -49,13 +50,13 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         chosen = _for_summary(forest, teller)
         some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
         found = assign(fitted, some, labels)
-        summary = summarise(some, labels, found.proba, new_group=found.new_group)
+        summary = summarise(some, labels, found.proba, new_group=found.new_group, named=describe_groups(some, labels))
         told = [fitted.how, *fitted.told], fitted.warned
         facts = _facts(model, fitted, found)
         if outputs.model is not None:  # first, for it took longest to make
             model.save(outputs.model)
         if outputs.table is not None:
-            files.write_table(outputs.table, _columns(model, forest, found if some is forest else None))
+            files.write_table(outputs.table, _columns(model, forest, found if some is forest else None, summary))
         if outputs.picture is not None:
             files.write_bytes(outputs.picture, _draw(model, some, labels, summary))
         if outputs.report is not None:
@@ -99,13 +100,18 @@ def assign(fitted: Fitted, forest: Forest, labels: Any) -> Assignments:
     return Assignments(labels, proba, model.score_samples(forest), new_group)
 
 
-def _columns(model: Any, forest: Forest, found: Assignments | None) -> Any:
-    """Columns of the table; of a store they are computed anew, file by file."""
+def _columns(model: Any, forest: Forest, found: Assignments | None, summary: Summary) -> Any:
+    """Columns of the table, names of clusters beside their numbers; of a store they are computed anew, file by file."""
     if found is None:
-        return files.assignments(model, forest, model.labels_)
-    if found.proba is None:
-        return files.assigned(found.label, forest)
-    return files.assignments(model, forest, found.label, found.proba, found.score)
+        columns = files.assignments(model, forest, model.labels_)
+    elif found.proba is None:
+        columns = files.assigned(found.label, forest)
+    else:
+        columns = files.assignments(model, forest, found.label, found.proba, found.score)
+    called = {cluster.cluster: cluster.name or "" for cluster in summary.clusters}
+    names = [called.get(number, "") for number in np.asarray(columns["cluster"]).tolist()]
+    first = {key: columns[key] for key in ("name", "cluster")}
+    return {**first, "cluster_name": names, **columns}
 
 
 def _facts(model: Any, fitted: Fitted, found: Assignments) -> dict[str, Any]:

@@ -6,7 +6,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.summary import LEGEND, Summary, counted, shape_told, told
+from ..evaluate.summary import LEGEND, Summary, counted, rule_told, shape_told, told
 from ..forest.forest import Forest, size_quartiles
 from ..forest.sharing import iter_shards
 from .files import Columns
@@ -28,15 +28,19 @@ def show_summary(summary: Summary, lines: Sequence[str], warned: Sequence[str]) 
     for line in warned:
         console.print(printable(line), style="bold red")
     for cluster in summary.clusters:
+        name = "" if cluster.name is None else f", {printable(cluster.name)}"
         known = "" if cluster.main_class is None else f", mostly {printable(cluster.main_class)}"
         console.print()
         console.print(
-            f"cluster {cluster.cluster}: {counted(cluster.size, 'tree')}, {cluster.share:.0%}{known}", style="bold"
+            f"cluster {cluster.cluster}{name}: {counted(cluster.size, 'tree')}, {cluster.share:.0%}{known}",
+            style="bold",
         )
         rows = {
+            "rules": "; ".join(map(rule_told, cluster.rules)),
             "labels": ", ".join(map(told, cluster.labels)),
             "pairs": ", ".join(map(told, cluster.pairs)),
             "shape": shape_told(cluster),
+            "skeleton": cluster.skeleton or "",
             "typical": ", ".join(map(summary.short, cluster.typical)),
         }
         grid = _grid()

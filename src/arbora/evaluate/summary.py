@@ -23,7 +23,9 @@ SURE = 0.99  # a tree whose cluster is more probable than this is not listed as 
 
 LEGEND = (
     "Labels and pairs of labels, parent > child: how many times as frequent as elsewhere (on so many nodes). "
-    "Shape: mean in the cluster (elsewhere). Typical: the trees nearest to the mean of the cluster."
+    "Rules: how many times as frequent as in all trees (share of the trees of the cluster that have it). "
+    "Shape: mean in the cluster (elsewhere). Skeleton: rules of most trees, joined from the root. "
+    "Typical: the trees nearest to the mean of the cluster."
 )
 
 
@@ -48,6 +50,15 @@ class Shape:
 
 
 @dataclass(frozen=True)
+class Rule:
+    """A local pattern of trees, as ``a(b, c)``, that sets a cluster apart."""
+
+    text: str
+    lift: float  # how much more frequent than in all trees
+    coverage: float  # share of the trees of the cluster that have it
+
+
+@dataclass(frozen=True)
 class Cluster:
     """One cluster: what it holds and what sets it apart, strongest evidence first."""
 
@@ -61,6 +72,9 @@ class Cluster:
     typical: tuple[str, ...]  # names of the trees nearest to the mean of the cluster
     typical_trees: tuple[int, ...]  # their numbers
     main_class: str | None  # the most frequent known class
+    name: str | None = None  # from its rules; None if nobody named the clusters
+    rules: tuple[Rule, ...] = ()
+    skeleton: str | None = None  # rules of most trees joined from the root
 
 
 @dataclass(frozen=True)
@@ -125,13 +139,15 @@ def summarise(
     n_typical: int = 3,
     n_uncertain: int = 10,
     new_group: bool = False,
+    named: Sequence[Any] | None = None,
 ) -> Summary:
     """Describe the clusters that `labels` makes of the trees; clusters without trees are left out.
 
     `probabilities`, a row a tree and a column a cluster, name the least certain trees; with `new_group` the last column
     is a group never seen, called -1.  Traits are ranked by the
     log-likelihood ratio of their counts inside and outside; typical trees are nearest, by Ruzicka's distance, to the
-    mean representative matrix of their cluster.
+    mean representative matrix of their cluster.  `named` are the clusters 0, 1, ... as
+    `arbora.models.patterns.name_groups` describes them.
 
     >>> found = summarise([("a", ["b"]), ("a", ["b"]), "c"], [0, 0, 1])
     >>> [cluster.labels[0].what for cluster in found.clusters]
@@ -158,6 +174,7 @@ def summarise(
             typical=tuple(names[t] for t in typical[c]),
             typical_trees=typical[c],
             main_class=None if agreement is None else _main_class(agreement, c),
+            **_description(named, int(number)),
         )
         for c, number in enumerate(grouping.number)
     )
@@ -227,6 +244,12 @@ def told(trait: Trait) -> str:
     return f"{trait.what} {times if trait.elsewhere else 'only here'} ({trait.count})"
 
 
+def rule_told(rule: Rule) -> str:
+    """A rule in a few words: how much more frequent, and in how many trees of the cluster."""
+    times = "over 100 times" if rule.lift > 100 else f"{rule.lift:.{0 if rule.lift >= 10 else 1}f} times"
+    return f"{rule.text} {times} (in {rule.coverage:.0%})"
+
+
 def shape_told(cluster: Cluster) -> str:
     """Means of the measures of shape, those of other clusters in brackets."""
     words = []
@@ -262,6 +285,15 @@ def _group(forest: Forest, labels: ArrayLike) -> _Grouping:
         raise ValueError("there are no trees to summarise; give at least one")
     number, cluster = np.unique(values, return_inverse=True)
     return _Grouping(number.astype(np.int64), cluster.astype(np.int64), np.repeat(cluster, forest.sizes))
+
+
+def _description(named: Sequence[Any] | None, number: int) -> dict[str, Any]:
+    """Name, rules and skeleton of a cluster, where there are some."""
+    if named is None or not 0 <= number < len(named):
+        return {}
+    one = named[number]
+    rules = tuple(Rule(str(text), float(lift), float(coverage)) for text, lift, coverage in one.patterns)
+    return {"name": one.name, "rules": rules, "skeleton": one.skeleton_text or None}
 
 
 def _main_class(agreement: Agreement, c: int) -> str:

@@ -15,6 +15,7 @@ from ..forest.forest import UNSEEN, Forest, _natural
 from ..models.forest_estimator import fingerprint, read_or_convert
 from . import columns as col
 from .gather import Context
+from .naming import describe_groups
 from .tree_drawings import MAX_DRAWN_NODES, MAX_TREE_NODES, Words, drawn_tree
 
 MAX_GROUPS = 60  # told one by one
@@ -22,6 +23,7 @@ MAX_SILHOUETTES = 3_000  # trees; the time grows with the square of their number
 MAX_CURVE = 60  # bars of one cluster
 MAX_BORDER = 40
 MAX_CLASSES = 60
+MAX_SKELETON = 600  # characters
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -91,7 +93,11 @@ def data_facts(forest: Forest, digest: str) -> dict[str, Any]:
 def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, Any]:
     """What holds for groups of trees of any kind, clusters or classes."""
     forest = grouped.forest
-    summary = summarise(forest, grouped.label, n_traits=6)
+    named = describe_groups(forest, grouped.label)
+    summary = summarise(forest, grouped.label, n_traits=6, named=named)
+    if grouped.noun == "cluster":
+        own = {c: f"{c} \u00b7 {one.name}" for c, one in enumerate(named)}
+        grouped = grouped._replace(called={**own, **grouped.called})
     numbers = [cluster.cluster for cluster in summary.clusters]
     rank = np.searchsorted(numbers, grouped.label)
     shown = col.spread(forest.n_trees, col.MAX_ITEMS)
@@ -189,6 +195,8 @@ def _groups(
                 "main": col.shortened(cluster.main_class) if cluster.main_class and grouped.noun != "class" else None,
                 "silhouette": None if silhouette is None else _mean(silhouette[rank == c]),
                 **traits,
+                "rules": [[col.shortened(r.text), col.figure(r.lift), col.figure(r.coverage)] for r in cluster.rules],
+                "skeleton": cluster.skeleton and _cut(cluster.skeleton),
                 "shapes": [[s.what, col.figure(s.mean), None if s.elsewhere is None else col.figure(s.elsewhere)]
                            for s in cluster.shapes],
                 "typical": [{"tree": t, **_one_name(name, summary.folder, report)}
@@ -202,6 +210,10 @@ def _one_name(name: str, folder: str, report: str) -> dict[str, Any]:
     short = name.removeprefix(folder)
     return {"name": col.shortened(short), "base": col.link_base([name], folder, report)
             if col.shortened(short) == short else None}  # fmt: skip
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MAX_SKELETON else text[: MAX_SKELETON - 1] + "\u2026"
 
 
 def _mean(values: Floats) -> float | int | None:
@@ -316,11 +328,16 @@ def confusion(agreement: Agreement | None, grouped: Grouped) -> dict[str, Any] |
     note = f" Only the {len(rows)} largest classes and {len(places)} largest groups are shown." if hidden else ""
     return {
         "rows": [col.shortened(agreement.classes[r]) for r in rows],
-        "columns": [grouped.name(agreement.clusters[c]) for c in places],
+        "columns": [_head(grouped, agreement.clusters[c]) for c in places],
         "table": table[np.ix_(rows, places)].tolist(),
         "about": f"Adjusted Rand index {agreement.ari:.3f}, normalised mutual information {agreement.nmi:.3f}."
         f"{note} Shade: share of the class.",
     }  # fmt: skip
+
+
+def _head(grouped: Grouped, number: int) -> str:
+    """A group as the head of a narrow column: classes by their names, clusters by their numbers."""
+    return "new" if number < 0 else str(number) if grouped.noun == "cluster" else grouped.name(number)
 
 
 def _border(grouped: Grouped, names: Sequence[str], folder: str) -> dict[str, Any] | None:

@@ -150,12 +150,25 @@ def _facts(table: PatternTable, family: str, number: int) -> frozenset[tuple[int
 
 
 def _names(picked: list[list[PatternLift]]) -> list[str]:
-    """A short name for each group from its patterns; a second pattern where the first is that of another group."""
-    first = [_short(patterns[0].text) if patterns else "(nothing in common)" for patterns in picked]
-    return [
-        f"{name} + {_short(patterns[1].text)}" if first.count(name) > 1 and len(patterns) > 1 else name
-        for name, patterns in zip(first, picked, strict=True)
-    ]
+    """A short name for each group from its patterns; no two are the same.
+
+    Groups of one name add their next patterns, as long as they have some; then they are numbered.
+    """
+    names = [_short(patterns[0].text) if patterns else "(nothing in common)" for patterns in picked]
+    for more in range(1, max(map(len, picked), default=0)):
+        names = [
+            f"{name} + {_short(patterns[more].text)}" if names.count(name) > 1 and len(patterns) > more else name
+            for name, patterns in zip(names, picked, strict=True)
+        ]
+    taken = set(names)
+    out: list[str] = []
+    for name in names:
+        number, new = 1, name
+        while new in out:  # not a name that another group has of its own
+            number += 1
+            new = f"{name} ({number})" if f"{name} ({number})" not in taken else name
+        out.append(new)
+    return out
 
 
 def _short(text: str) -> str:

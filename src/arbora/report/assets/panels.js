@@ -25,6 +25,14 @@ function columnBars(columns, group) {
   })), Math.max(2, ...columns.map((c) => Math.abs(c[3])))));
 }
 
+// Rules that set a group apart, and how most of its trees are built.
+function rulesBlock(group) {
+  if (!group.rules || !group.rules.length) return null;
+  const share = ([text, lift, coverage]) => [el("code", null, text), lift > 100 ? ">100\u00d7" : `${number(lift, 2)}\u00d7`, percent(coverage)];
+  return el("div", { class: "rules" }, el("h4", null, "Rules"), dataTable(`Rules of ${titled(group.index)}`, ["rule", "as frequent as in all", "of its trees"], group.rules.map(share)),
+    group.skeleton ? el("div", null, el("h4", null, "Skeleton"), el("p", { class: "skeleton" }, el("code", null, group.skeleton))) : null);
+}
+
 function memberList(group) {
   const mine = D.items.name.filter((_, i) => D.items.group[i] === group.index);
   const more = mine.length > 12 ? [el("li", null, `and ${(mine.length - 12).toLocaleString("en")} more`)] : [];
@@ -36,6 +44,7 @@ function groupCard(group) {
     group.silhouette === null ? null : `silhouette ${group.silhouette.toFixed(2)}`].filter(Boolean).join(" \u00b7 ");
   return el("article", { class: `card ${groupClass(group.index)}`, "aria-label": titled(group.index), "data-group": group.index },
     el("div", { class: "head" }, mark(group.index), el("h3", null, capital(titled(group.index))), el("span", { class: "soft" }, facts)),
+    rulesBlock(group),
     el("div", { class: "traits" }, el("div", null, traitBars("Labels", group.labels, group.index), columnBars(group.columns, group.index), shapeTable(group.shapes)),
       el("div", null, group.columns ? memberList(group) : null, traitBars("Parent > child", group.pairs, group.index), traitBars("Places", group.slots, group.index))),
     treeTabs(group));
