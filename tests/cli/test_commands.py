@@ -11,6 +11,7 @@ from pathlib import Path
 import numpy as np
 import pytest
 from scipy import sparse
+from sklearn.metrics import normalized_mutual_info_score
 from typer.testing import CliRunner
 
 import arbora
@@ -413,6 +414,23 @@ def test_infinite_model(corpus: Path, tmp_path: Path) -> None:
     assert "95 % of the sampled partitions have" in " ".join(said.split())
     assert "--model infinite has none" in fails("cluster", corpus, "--model", "infinite", "-k", 3, code=2)
     assert "only patterns, infinite, grammar" in fails("cluster", corpus, "--model", "mixture", "--sweeps", 3, code=2)
+
+
+def test_coarser_groupings_are_told(corpus: Path, tmp_path: Path) -> None:
+    saved = tmp_path / "m.arbora"
+    options = ("cluster", corpus, "--model", "patterns", "-k", 5, "--chains", 1, "--sweeps", 4)
+    text = run(*options, "--save", saved)
+    merges = arbora.load(saved).merges()
+    (a, b), cost = sorted(merges.pair[0].tolist()), -merges.gain[0]
+    assert f"Coarser: 4 groups, by joining {a} and {b} (costs {cost:,.1f} nats)." in text
+    assert text.count("Coarser: ") == 2
+    facts = json.loads(run(*options, "--json"))
+    assert [level["n_groups"] for level in facts["coarser"]] == [4, 3, 2, 1]
+    scores = facts["summary"]["levels"]
+    assert [level["n_groups"] for level in scores] == [5, 4, 3, 2]
+    assert scores[0]["ari"] == facts["summary"]["agreement"]["ari"]
+    cut = arbora.load(saved).cut(3)
+    assert scores[2]["nmi"] == pytest.approx(normalized_mutual_info_score(read(corpus).target, cut))
 
 
 def test_one_tree_is_one_cluster(tmp_path: Path) -> None:

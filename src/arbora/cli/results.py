@@ -10,9 +10,10 @@ from numpy.typing import NDArray
 from ..evaluate.summary import Summary, summarise
 from ..forest.forest import Forest
 from ..forest.store import ForestStore
+from ..models.merging import coarser_levels
 from ..report import write_report
 from ..report.naming import describe_groups
-from . import files, show
+from . import files, levels, show
 from .fitting import Fitted
 from .terminal import Teller, print_json
 
@@ -50,9 +51,17 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         chosen = _for_summary(forest, teller)
         some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
         found = assign(fitted, some, labels)
-        summary = summarise(some, labels, found.proba, new_group=found.new_group, named=describe_groups(some, labels))
-        told = [fitted.how, *fitted.told], fitted.warned
-        facts = _facts(model, fitted, found)
+        coarser = coarser_levels(model, labels)
+        summary = summarise(
+            some,
+            labels,
+            found.proba,
+            new_group=found.new_group,
+            named=describe_groups(some, labels),
+            levels=[labels, *(level.group[labels] for level in coarser[:-1])] if coarser else [],
+        )
+        told = [fitted.how, *levels.lines(coarser), *fitted.told], fitted.warned
+        facts = {**_facts(model, fitted, found), "coarser": levels.facts(coarser)}
         if outputs.model is not None:  # first, for it took longest to make
             model.save(outputs.model)
         if outputs.table is not None:

@@ -67,6 +67,11 @@ def _show_agreement(summary: Summary, console: Any) -> None:
     for name, counts in zip(found.classes, found.table, strict=True):
         table.add_row(printable(name), *(str(n) if n else "" for n in counts))
     console.print(table)
+    if len(summary.levels) > 1:
+        levels = _table("groups", "adjusted Rand index", "normalised mutual information")
+        for level in summary.levels:
+            levels.add_row(str(level.n_groups), f"{level.ari:.3f}", f"{level.nmi:.3f}")
+        console.print(levels)
 
 
 def _show_uncertain(summary: Summary, console: Any) -> None:

@@ -89,6 +89,15 @@ class Agreement:
 
 
 @dataclass(frozen=True)
+class LevelScore:
+    """A coarser or finer grouping against known classes."""
+
+    n_groups: int
+    ari: float
+    nmi: float
+
+
+@dataclass(frozen=True)
 class Uncertain:
     """A tree that could as well be in another cluster."""
 
@@ -112,6 +121,7 @@ class Summary:
     uncertain: tuple[Uncertain, ...]
     n_uncertain: int  # all of them, listed or not
     folder: str  # what the names of all trees begin with: a folder, or nothing
+    levels: tuple[LevelScore, ...] = ()  # the groupings of a hierarchy against known classes, finest first
 
     def short(self, name: str) -> str:
         """A name without the folder that all have in common."""
@@ -140,6 +150,7 @@ def summarise(
     n_uncertain: int = 10,
     new_group: bool = False,
     named: Sequence[Any] | None = None,
+    levels: Sequence[ArrayLike] = (),
 ) -> Summary:
     """Describe the clusters that `labels` makes of the trees; clusters without trees are left out.
 
@@ -147,7 +158,8 @@ def summarise(
     is a group never seen, called -1.  Traits are ranked by the
     log-likelihood ratio of their counts inside and outside; typical trees are nearest, by Ruzicka's distance, to the
     mean representative matrix of their cluster.  `named` are the clusters 0, 1, ... as
-    `arbora.models.patterns.name_groups` describes them.
+    `arbora.models.patterns.name_groups` describes them.  `levels` are other groupings of the trees, coarser or finer,
+    to compare with known classes.
 
     >>> found = summarise([("a", ["b"]), ("a", ["b"]), "c"], [0, 0, 1])
     >>> [cluster.labels[0].what for cluster in found.clusters]
@@ -180,7 +192,9 @@ def summarise(
     )
     uncertain, n_all = _uncertain(forest, probabilities, n_uncertain, new_group)
     folder = common_folder(names)
-    return Summary(forest.n_trees, forest.n_nodes, forest.n_labels, clusters, agreement, uncertain, n_all, folder)
+    scores = () if forest.target is None else tuple(_level_score(forest.target, level) for level in levels)
+    sizes = forest.n_trees, forest.n_nodes, forest.n_labels
+    return Summary(*sizes, clusters, agreement, uncertain, n_all, folder, scores)
 
 
 def agree(target: ArrayLike, labels: ArrayLike) -> Agreement:
@@ -197,6 +211,11 @@ def agree(target: ArrayLike, labels: ArrayLike) -> Agreement:
         clusters=tuple(int(number) for number in clusters.tolist()),
         table=tuple(tuple(int(n) for n in counts) for counts in table.reshape(len(classes), -1)),
     )
+
+
+def _level_score(target: ArrayLike, labels: ArrayLike) -> LevelScore:
+    found = agree(target, labels)
+    return LevelScore(len(found.clusters), found.ari, found.nmi)
 
 
 def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:

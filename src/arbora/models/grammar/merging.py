@@ -1,11 +1,10 @@
 """Groups within groups: components merged one pair after the other, the pair that loses least first."""
 
-from typing import NamedTuple
-
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ..merging import Merges
 from . import backoff
 from .backoff import Counts
 from .em import Chains
@@ -13,14 +12,6 @@ from .events import Alphabet, Ints
 from .kernels import chains
 
 Floats = NDArray[np.float64]
-
-
-class Merges(NamedTuple):
-    """Merges in their order: components by number, K, K + 1, ... for those that merges made."""
-
-    pair: Ints  # [step, 2]
-    gain: Floats  # [step], nats that log_posterior gains, mostly below zero
-    log_posterior: Floats  # [step + 1], from all components to one
 
 
 class Marginal:
@@ -78,13 +69,3 @@ def merge_all(model: Chains, marginal: Marginal, size: Floats) -> Merges:
 
 def _alone(marginal: Marginal, count: Floats, size: float) -> float:
     return float(marginal(count[:, None])[0] + gammaln(max(size, 1.0)))
-
-
-def groupings(pair: Ints, n_components: int) -> Ints:
-    """The group of each component after 0, 1, ... merges, [step + 1, component]."""
-    group = np.arange(n_components)
-    steps = [group]
-    for number, (a, b) in enumerate(pair.tolist()):
-        group = np.where((group == a) | (group == b), n_components + number, group)
-        steps.append(group)
-    return np.stack(steps)

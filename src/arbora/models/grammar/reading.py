@@ -6,17 +6,15 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...errors import SettingError
-from ...evaluate.hierarchy import Hierarchy
 from ...inference import diagnostics
 from ...inference.chains import Trace
-from .merging import Merges, groupings
+from ..merging import GroupsWithinGroups, Merges
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
-class GroupReader:
+class GroupReader(GroupsWithinGroups):
     """Hierarchy of groups and draws of the partition; a mixin of the estimator."""
 
     labels_: Ints
@@ -33,27 +31,6 @@ class GroupReader:
         """Merges of components, best first: which, what each gains in log marginal, and what is left."""
         check_is_fitted(self, "merge_pair_")
         return Merges(self.merge_pair_, self.merge_gain_, self.log_posterior_)
-
-    @property
-    def hierarchy_(self) -> Hierarchy:
-        """The training trees in groups within groups: levels of 2, 3, ... groups, down to all components in use."""
-        check_is_fitted(self, "merge_pair_")
-        steps = groupings(self.merge_pair_, self.n_components_)[::-1][1:]  # coarse to fine, below the root
-        levels = [group[self.labels_] for group in steps]
-        kept = [x for x, level in enumerate(levels) if len(np.unique(level)) > (1 if x == 0 else _n(levels[x - 1]))]
-        table = np.stack([levels[x] for x in kept]) if kept else np.empty((0, len(self.labels_)), np.int64)
-        return Hierarchy.from_levels(table, self.names_)
-
-    def cut(self, n: int) -> Ints:
-        """Groups of the training trees after merging down to n of them, 0, 1, ... by decreasing size."""
-        check_is_fitted(self, "merge_pair_")
-        n_used = _n(self.labels_)
-        if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= n_used:
-            raise SettingError(f"cut: n={n!r}; wanted a whole number from 1 to {n_used}, the components in use")
-        for group in groupings(self.merge_pair_, self.n_components_):
-            if _n(group[self.labels_]) <= n:
-                return diagnostics.canonical(group[self.labels_])
-        raise SettingError(f"cut: n={n!r}; there is no such level")
 
     # ---- the posterior of the partition -------------------------------------------------------------------------
 
@@ -84,7 +61,3 @@ class GroupReader:
         check_is_fitted(self, "trace_")
         labels = self.trace_.stack("label")
         return labels.reshape(-1, labels.shape[-1])
-
-
-def _n(level: Ints) -> int:
-    return len(np.unique(level))

@@ -19,6 +19,7 @@ from ..base_measure import Evidence, evidence
 from ..classifiers.forest_classifier import n_unseen
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
+from ..merging import MergedByLoss, check_losses, expected_losses
 from ..model_file import plain
 from ..settings import MOST_CHAINS, check_count, check_number
 from ..vector_estimator import central_draw, spread_out
@@ -39,7 +40,7 @@ LEAST_PRIOR = 1e-3  # of draws; modes, as update="em" takes them, want one or mo
 MOST_AUXILIARY = 10**4  # groups that are drawn from the prior for every tree, and lie in memory
 
 
-class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
+class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEstimator):
     """Cluster labelled trees without fixing the number of groups.
 
     Parameters
@@ -74,6 +75,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         "spec_",
         *PARAMS,
         "labels_",
+        "merge_loss_",
         "group_size_",
         "n_components_",
         "concentration_",
@@ -188,6 +190,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         if trace.n_draws == 0:
             raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
         self._keep(trace, forest, spec)
+        self.merge_loss_ = expected_losses(self.mixture_._log_joint(forest), np.log(self.weight_))
         self._record_provenance(forest)
         if self.update == "gibbs" and trace.n_chains > 1 and trace.n_draws > 3:
             report = self.chain_report()
@@ -310,6 +313,7 @@ class InfiniteHiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator)
         for prior in self.priors_:
             check_number("priors_", prior, 1e-9, 1e9)
         count = self.group_size_
+        check_losses(self.merge_loss_, len(self.weight_))
         check_array("group_size_", count, np.int64, (len(self.weight_),), 1, 2**40)
         if self.n_components_ != len(count) or not np.allclose(self.weight_, count / count.sum()):
             raise ValueError("the weights of the groups are not their sizes")

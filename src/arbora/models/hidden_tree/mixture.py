@@ -21,6 +21,7 @@ from ...inference.em import EMResult
 from ...seeds import resolve_seed
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
+from ..merging import MergedByLoss, check_losses, expected_losses
 from ..settings import MOST_STARTS, check_count, check_number, check_weight, n_threads
 from . import encoding as enc
 from . import fitting, sampling
@@ -41,7 +42,7 @@ MAX_PROBABILITIES = 5 * 10**8  # of trees in components: 4 GB
 TABLE_COPIES = 7  # parameters, their logarithms and products, counts of two steps: as measured
 
 
-class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
+class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEstimator):
     """Cluster labelled trees by a mixture of switching-parent hidden tree models.
 
     Parameters
@@ -78,6 +79,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         "weight_",
         *PROBABILITIES,
         "labels_",
+        "merge_loss_",
         "history_",
         "n_iter_",
         "converged_",
@@ -321,6 +323,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         self.spec_, self.n_slots_, self.vocabulary_ = batch.spec, batch.spec.n_slots, forest.vocabulary
         self._set_fitted_params(MixtureParams(params.weight[order], tm.Params(*(x[..., order] for x in params.tree))))
         self.labels_ = np.argsort(order)[label]
+        self.merge_loss_ = expected_losses(joint, np.log(params.weight))[np.ix_(order, order)]
         self.history_ = list(result.history)
         self.n_iter_ = len(result.history)
         self.converged_ = result.converged
@@ -379,6 +382,7 @@ class HiddenTreeMixture(ClusterMixin, TransformerMixin, ForestEstimator):
                 raise ValueError(f"{name} is of {getattr(self, name).dtype}; wanted float64")
         given = {name: np.asarray(self._by_component(name)) for name in PROBABILITIES}
         self._check_shapes({"weight_": np.asarray(self.weight_), **given})
+        check_losses(self.merge_loss_, len(self.weight_))
         if self.counts_ is not None:
             self._check_counts()
         return self

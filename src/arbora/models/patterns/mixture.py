@@ -21,6 +21,7 @@ from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
+from ..merging import GroupsWithinGroups
 from ..model_file import plain
 from ..settings import check_count, check_number
 from . import families as fm
@@ -50,7 +51,7 @@ class Novelty(NamedTuple):
     unseen_share: Floats  # [tree]: share of its patterns that the model has no column for
 
 
-class PatternMixture(ClusterMixin, ForestEstimator):
+class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
     """Cluster trees by the local patterns they contain; the number of groups is learnt or given.
 
     A tree is the set of its patterns (`TreePatterns`).  A group is a Dirichlet-multinomial over patterns, shrunk to the
@@ -437,6 +438,13 @@ class PatternMixture(ClusterMixin, ForestEstimator):
     def merges(self) -> Merges:
         """Groups merged two by two down to one, each time the pair that costs the log posterior least."""
         return ft.best_merges(self.model_, self.log_posterior_)
+
+    def _groupings(self) -> Ints:
+        """The group of each group of `labels_` after 0, 1, ... merges, [step + 1, group]."""
+        steps = [np.arange(self.n_components_)]
+        for stays, goes in self.merges().pair.tolist():
+            steps.append(np.where(steps[-1] == goes, stays, steps[-1]))
+        return np.stack(steps)
 
     def cut(self, n_groups: int) -> Ints:
         """Groups of the training trees after merges down to so many; 0, 1, ... by decreasing size."""

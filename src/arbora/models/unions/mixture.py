@@ -17,12 +17,13 @@ from ...progress import Progress
 from ...seeds import resolve_seed
 from ..file_checks import check_array, check_offsets
 from ..forest_estimator import ForestEstimator
+from ..merging import GroupsWithinGroups, Merges
 from ..settings import check_count, check_number, n_threads
 from .matching import Matching, choose_matcher
 from .moves import Refinement
 from .node_codes import CODES, Code, CodeName, make_code, mixing_length
 from .packed import UnionStore
-from .search import Merge, Merging, start_store
+from .search import Agglomeration, Merge, Merging, start_store
 from .tree_union import TreeUnion, sparse_labels
 from .union import Samples, Union, check_entries, collect_samples, number_subtrees, single, total_length, union_length
 
@@ -45,7 +46,7 @@ class _Fit(NamedTuple):
     n_inexact: int
 
 
-class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
+class TreeUnionMixture(GroupsWithinGroups, ClusterMixin, TransformerMixin, ForestEstimator):
     """A mixture of tree-unions of least description length; the number of classes is found.
 
     Parameters
@@ -387,6 +388,22 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, ForestEstimator):
         target = rng.choice(self.n_components_, n_samples, p=self.weight_)
         drawn = [self.unions_[c].sample(1, rng) for c in target]
         return Forest.concat(drawn).with_target(target)
+
+    # ---- groups within groups -----------------------------------------------------------------------------------
+
+    def merges(self) -> Merges:
+        """Merges of the classes down to one, each time the pair that lengthens the description least.
+
+        `merges_` are those of trees that led to the classes.  `log_posterior` is minus the description length.
+        """
+        check_is_fitted(self, "arrays_")
+        store = self._store_of_classes()
+        found = Agglomeration(store, list(range(self.n_components_)), self.description_length_)
+        while len(found.unions) > 1 and found.step(-np.inf):
+            pass
+        pair = np.array([sorted((m.first, m.second)) for m in found.history], np.int64).reshape(-1, 2)
+        length = [self.description_length_, *(m.description_length for m in found.history)]
+        return Merges(pair, np.array([m.gain for m in found.history], np.float64), -np.array(length))
 
     # ---- what these share ---------------------------------------------------------------------------------------
 
