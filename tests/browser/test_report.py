@@ -144,6 +144,24 @@ def test_pages_load_stand_out_fit_a_phone_and_have_names_for_everything(visit: O
     assert page.locator("header nav a").count() == len(sections) - 1
 
 
+def test_the_slider_regroups_map_cards_and_tables(visit: Open) -> None:
+    page = visit("unions")
+    before = page.locator("#map .legend li").count()
+    page.locator("#levels input").fill("0")
+    assert "2 clusters: the last step joins" in page.locator("#levels output").inner_text()
+    for found in ("#map .legend li", "#groups article", "#sizes tbody tr"):
+        assert page.locator(found).count() == 2
+    assert page.locator("#list select option").count() >= 3
+    assert " + " in page.locator("#groups").inner_text()
+    page.locator("#map .legend button").first.click()
+    assert page.locator("#groups article:visible").count() == 1
+    page.screenshot(path=SCREENSHOTS / "unions-coarser.png", full_page=True)
+    while page.get_by_role("button", name="More clusters").is_enabled():
+        page.get_by_role("button", name="More clusters").click()
+    assert page.locator("#map .legend li").count() == before
+    assert page.locator("#groups article").count() == before
+
+
 def test_documents_cannot_harm(visit: Open) -> None:
     page = visit("clusters")
     assert page.locator("img").count() == 0

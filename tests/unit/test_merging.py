@@ -78,9 +78,18 @@ def test_expected_losses_equal_a_plain_loop() -> None:
     wanted = [
         [sum(share[n, k] * (likelihood[n, k] - likelihood[n, r]) for n in range(7)) for r in range(3)] for k in range(3)
     ]
-    np.testing.assert_allclose(expected_losses(joint, np.log(weight)), wanted, atol=1e-10)
+    np.testing.assert_allclose(expected_losses(joint, weight), wanted, atol=1e-10)
     lost = np.vstack([joint, np.full(3, -np.inf)])  # no component explains the last tree
-    np.testing.assert_allclose(expected_losses(lost, np.log(weight)), wanted, atol=1e-10)
+    np.testing.assert_allclose(expected_losses(lost, weight), wanted, atol=1e-10)
+
+
+def test_components_that_cannot_produce_a_tree_cost_much_and_are_no_error() -> None:
+    joint = np.array([[-1.0, -np.inf, -np.inf], [-2.0, -1.0, -np.inf]])
+    loss = expected_losses(joint, np.array([0.6, 0.4, 0.0]))
+    assert np.isfinite(loss).all()
+    assert loss[0, 1] > 1e8
+    assert loss[2].tolist() == [0.0, 0.0, 0.0]  # the last has no trees
+    assert least_losses(loss, 0.0).pair.shape == (2, 2)
 
 
 def test_least_losses_take_the_best_pair_each_time() -> None:

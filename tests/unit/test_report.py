@@ -54,6 +54,39 @@ def test_groups_and_items_are_those_of_the_model(mixture: ab.HiddenTreeMixture) 
     assert np.sum(page["confusion"]["table"]) == 40
 
 
+def test_levels_are_the_merges_of_the_model(mixture: ab.HiddenTreeMixture) -> None:
+    page = gather(mixture, TREES)
+    base = np.array(page["items"]["group"])
+    assert [level["n"] for level in page["levels"]] == list(range(page["n_groups"] - 1, 1, -1))
+    for level in page["levels"]:
+        place = np.array(level["place"])
+        cut = mixture.cut(level["n"])
+        assert len(np.unique(np.column_stack([place[base], cut]), axis=0)) == level["n"]
+        assert [bool(name) for name in level["names"]] == [c in place for c in range(page["n_groups"])]
+        cards = [page["joined"][-k - 1] if k < 0 else page["groups"][k] for k in level["cards"]]
+        assert [card["index"] for card in cards] == sorted(set(level["place"]))
+        assert [card["size"] for card in cards] == [int((place[base] == card["index"]).sum()) for card in cards]
+        assert [card["name"] for card in cards] == [level["names"][card["index"]] for card in cards]
+        assert f"Adjusted Rand index {adjusted_rand_score(TREES.target, cut):.3f}" in level["agreement"]
+        assert all(typical["drawing"] for card in cards for typical in card["typical"])
+        assert level["border"]["n"] <= page["border"]["n"]
+    joined = page["joined"][0]
+    assert joined["rules"]
+    assert joined["skeleton"]
+
+
+def test_levels_are_bounded_and_need_merges(mixture: ab.HiddenTreeMixture, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("arbora.report.levels.MAX_LEVELS", 1)
+    assert len(gather(mixture, TREES)["levels"]) == 1
+    single = ab.HiddenTree(3, max_iter=3, tol=0, random_state=0).fit(TREES)
+    assert "levels" not in gather(single, TREES)
+
+
+def test_what_must_not_be_overlooked_comes_before_all_figures(mixture: ab.HiddenTreeMixture) -> None:
+    html = render(gather(mixture, TREES, Context(warned=("Chains disagree.",))))
+    assert html.index("</h1>") < html.index("Chains disagree.") < html.index('id="tiles"')
+
+
 def test_history_parameters_and_border(mixture: ab.HiddenTreeMixture) -> None:
     page = gather(mixture, TREES)
     np.testing.assert_allclose(page["history"]["y"], mixture.history_, rtol=1e-6)

@@ -119,7 +119,7 @@ def groupings(pair: Ints, n_components: int) -> Ints:
     return np.stack(steps)
 
 
-def expected_losses(log_joint: Floats, log_weight: Floats) -> Floats:
+def expected_losses(log_joint: Floats, weight: Floats) -> Floats:
     """sum_n P(k | tree n) (log p(tree n | k) - log p(tree n | r)) for all k and r, [k, r].
 
     Trees that no component explains do not count.
@@ -128,7 +128,7 @@ def expected_losses(log_joint: Floats, log_weight: Floats) -> Floats:
     top = joint.max(axis=1, keepdims=True)
     share = np.exp(joint - top)
     share /= share.sum(axis=1, keepdims=True)
-    conditional = np.maximum(joint - log_weight, top - MOST_LOSS)
+    conditional = np.maximum(joint - np.log(np.maximum(weight, 1e-300)), top - MOST_LOSS)
     own = (share * conditional).sum(axis=0)
     return np.asarray(own[:, None] - share.T @ conditional)
 
@@ -189,10 +189,11 @@ def coarser_levels(model: Any, labels: Ints) -> list[Level]:
     return found
 
 
-def check_losses(loss: Any, n: int) -> None:
-    """Raise unless losses of a file are those of n components; files of old have none."""
-    if loss is not None:
-        check_array("merge_loss_", loss, np.float64, (n, n))
+def check_losses(model: Any, n: int) -> None:
+    """Raise unless labels and losses of a file are those of n components; files of old have no losses."""
+    if model.merge_loss_ is not None:
+        check_array("merge_loss_", model.merge_loss_, np.float64, (n, n))
+        check_array("labels_", model.labels_, np.int64, (None,), -1, n - 1)
 
 
 def _n(level: Ints) -> int:

@@ -10,7 +10,7 @@ from scipy import sparse
 
 from ..evaluate.metrics import silhouette_samples, slot_label_counts
 from ..evaluate.projection import principal_plane
-from ..evaluate.summary import Agreement, Summary, counted, summarise, tree_names
+from ..evaluate.summary import Agreement, Cluster, Summary, counted, summarise, tree_names
 from ..forest.forest import UNSEEN, Forest, _natural
 from ..models.forest_estimator import fingerprint, read_or_convert
 from . import columns as col
@@ -127,12 +127,16 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         "map": _map(model, grouped, shown),
         "silhouette": curves,
         "confusion": confusion(summary.agreement, grouped),
-        "border": _border(grouped, names, summary.folder),
+        "border": border(grouped, names, summary.folder),
         "lines": [],
         "warned": _unseen(model, forest),
     }
+    if grouped.noun == "cluster":
+        from .levels import gather_levels
+
+        page |= gather_levels(model, grouped, page["groups"], context.path)
     words = Words()
-    _draw_typical(page["groups"], forest, words)
+    _draw_typical([*page["groups"], *page.get("joined", [])], forest, words)
     page["words"] = [col.shortened(word) for word in words.listed]
     if grouped.proba is not None:
         items["p"] = col.rounded(_own_probability(grouped)[shown])
@@ -181,29 +185,31 @@ def _groups(
     found = []
     for c in sorted(many):
         cluster = summary.clusters[c]
-        traits = {
-            kind: [{**asdict(trait), "what": col.shortened(trait.what), "lift": col.figure(trait.lift)}
-                   for trait in getattr(cluster, kind)]
-            for kind in ("labels", "pairs", "slots")
-        }  # fmt: skip
-        found.append(
-            {
-                "index": c,
-                "name": grouped.name(cluster.cluster),
-                "size": cluster.size,
-                "share": col.figure(cluster.share),
-                "main": col.shortened(cluster.main_class) if cluster.main_class and grouped.noun != "class" else None,
-                "silhouette": None if silhouette is None else _mean(silhouette[rank == c]),
-                **traits,
-                "rules": [[col.shortened(r.text), col.figure(r.lift), col.figure(r.coverage)] for r in cluster.rules],
-                "skeleton": cluster.skeleton and _cut(cluster.skeleton),
-                "shapes": [[s.what, col.figure(s.mean), None if s.elsewhere is None else col.figure(s.elsewhere)]
-                           for s in cluster.shapes],
-                "typical": [{"tree": t, **_one_name(name, summary.folder, report)}
-                            for t, name in zip(cluster.typical_trees, cluster.typical, strict=True)],
-            }
-        )  # fmt: skip
+        main = col.shortened(cluster.main_class) if cluster.main_class and grouped.noun != "class" else None
+        own = None if silhouette is None else _mean(silhouette[rank == c])
+        about = {"index": c, "name": grouped.name(cluster.cluster), "main": main, "silhouette": own}
+        found.append({**about, **card(cluster, summary.folder, report)})
     return found
+
+
+def card(cluster: Cluster, folder: str, report: str) -> dict[str, Any]:
+    """What the card of a group says of its trees; typical ones by number, to be drawn."""
+    traits = {
+        kind: [{**asdict(trait), "what": col.shortened(trait.what), "lift": col.figure(trait.lift)}
+               for trait in getattr(cluster, kind)]
+        for kind in ("labels", "pairs", "slots")
+    }  # fmt: skip
+    return {
+        "size": cluster.size,
+        "share": col.figure(cluster.share),
+        **traits,
+        "rules": [[col.shortened(r.text), col.figure(r.lift), col.figure(r.coverage)] for r in cluster.rules],
+        "skeleton": cluster.skeleton and _cut(cluster.skeleton),
+        "shapes": [[s.what, col.figure(s.mean), None if s.elsewhere is None else col.figure(s.elsewhere)]
+                   for s in cluster.shapes],
+        "typical": [{"tree": t, **_one_name(name, folder, report)}
+                    for t, name in zip(cluster.typical_trees, cluster.typical, strict=True)],
+    }  # fmt: skip
 
 
 def _one_name(name: str, folder: str, report: str) -> dict[str, Any]:
@@ -330,6 +336,7 @@ def confusion(agreement: Agreement | None, grouped: Grouped) -> dict[str, Any] |
         "rows": [col.shortened(agreement.classes[r]) for r in rows],
         "columns": [_head(grouped, agreement.clusters[c]) for c in places],
         "table": table[np.ix_(rows, places)].tolist(),
+        "places": places.tolist(),
         "about": f"Adjusted Rand index {agreement.ari:.3f}, normalised mutual information {agreement.nmi:.3f}."
         f"{note} Shade: share of the class.",
     }  # fmt: skip
@@ -340,7 +347,7 @@ def _head(grouped: Grouped, number: int) -> str:
     return "new" if number < 0 else str(number) if grouped.noun == "cluster" else grouped.name(number)
 
 
-def _border(grouped: Grouped, names: Sequence[str], folder: str) -> dict[str, Any] | None:
+def border(grouped: Grouped, names: Sequence[str], folder: str) -> dict[str, Any] | None:
     """Trees whose two best groups are closest, the closest first."""
     proba = grouped.proba
     if proba is None or proba.shape[1] < 2:

@@ -190,7 +190,7 @@ class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, Fo
         if trace.n_draws == 0:
             raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
         self._keep(trace, forest, spec)
-        self.merge_loss_ = expected_losses(self.mixture_._log_joint(forest), np.log(self.weight_))
+        self.merge_loss_ = expected_losses(self.mixture_._log_joint(forest), self.weight_)
         self._record_provenance(forest)
         if self.update == "gibbs" and trace.n_chains > 1 and trace.n_draws > 3:
             report = self.chain_report()
@@ -313,7 +313,7 @@ class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, Fo
         for prior in self.priors_:
             check_number("priors_", prior, 1e-9, 1e9)
         count = self.group_size_
-        check_losses(self.merge_loss_, len(self.weight_))
+        check_losses(self, len(self.weight_))
         check_array("group_size_", count, np.int64, (len(self.weight_),), 1, 2**40)
         if self.n_components_ != len(count) or not np.allclose(self.weight_, count / count.sum()):
             raise ValueError("the weights of the groups are not their sizes")

@@ -323,7 +323,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
         self.spec_, self.n_slots_, self.vocabulary_ = batch.spec, batch.spec.n_slots, forest.vocabulary
         self._set_fitted_params(MixtureParams(params.weight[order], tm.Params(*(x[..., order] for x in params.tree))))
         self.labels_ = np.argsort(order)[label]
-        self.merge_loss_ = expected_losses(joint, np.log(params.weight))[np.ix_(order, order)]
+        self.merge_loss_ = expected_losses(joint, params.weight)[np.ix_(order, order)]
         self.history_ = list(result.history)
         self.n_iter_ = len(result.history)
         self.converged_ = result.converged
@@ -382,7 +382,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
                 raise ValueError(f"{name} is of {getattr(self, name).dtype}; wanted float64")
         given = {name: np.asarray(self._by_component(name)) for name in PROBABILITIES}
         self._check_shapes({"weight_": np.asarray(self.weight_), **given})
-        check_losses(self.merge_loss_, len(self.weight_))
+        check_losses(self, len(self.weight_))
         if self.counts_ is not None:
             self._check_counts()
         return self

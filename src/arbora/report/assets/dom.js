@@ -48,10 +48,12 @@ const redraws = new Set();
 function responsive(box, draw) {
   let width = 0;
   const again = (force) => {
+    if (force && !box.isConnected) redraws.delete(redraw); // replaced by another
     const now = Math.floor(box.clientWidth);
     if (now && (force || now !== width)) draw((width = now));
   };
-  redraws.add(() => again(true));
+  const redraw = () => again(true);
+  redraws.add(redraw);
   new ResizeObserver(() => again(false)).observe(box);
   return box;
 }
@@ -69,10 +71,10 @@ function tip(event, text) {
 const tipped = (text) => ({ pointermove: (e) => tip(e, text), pointerleave: () => tip(null, "") });
 
 // One group, or none, is in focus; whoever shows groups listens.
-const listeners = { focus: [], pick: [] };
+const listeners = { focus: [], pick: [], level: [] };
 const state = { focus: null };
-const on = (what, hear) => listeners[what].push(hear);
-const tell = (what, value) => listeners[what].forEach((hear) => hear(value));
+const on = (what, hear, lasts = false) => listeners[what].push({ hear, lasts }); // what does not last is made again with the level
+const tell = (what, value) => [...listeners[what]].forEach((one) => one.hear(value));
 function setFocus(g) {
   state.focus = state.focus === g ? null : g;
   tell("focus", state.focus);

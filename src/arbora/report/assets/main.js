@@ -2,15 +2,22 @@
 
 document.getElementById("tiles").append(el("ul", { class: "tiles" }, D.tiles.map(([value, what]) => el("li", null, el("b", null, value), el("span", null, what)))));
 const panels = document.getElementById("panels");
-for (const make of [hierarchyPanel, scoresPanel, () => (D.map ? drawMap() : null), archetypesPanel, mergesPanel, novelPanel, sizesPanel, agreementPanel, groupsPanel, borderPanel, listPanel, historyPanel, posteriorPanel, parametersPanel]) {
+for (const make of [hierarchyPanel, scoresPanel, () => (D.map ? drawMap() : null), archetypesPanel, mergesPanel, novelPanel, ...REGROUPED, historyPanel, posteriorPanel, parametersPanel]) {
   const made = make();
   if (made) panels.append(made);
 }
+const control = levelControl();
+if (control) document.getElementById("tiles").after(control);
 
 const nav = document.getElementById("nav");
 const sections = [...panels.children, document.getElementById("manifest")];
 const links = sections.map((s) => el("a", { href: `#${s.id}` }, s.dataset.title || "How it was made"));
 nav.append(...links);
+regrouped.watch = (old, now) => {
+  near.unobserve(old);
+  near.observe(now);
+  sections[sections.indexOf(old)] = now;
+};
 const near = new IntersectionObserver((entries) => {
   for (const entry of entries) {
     if (!entry.isIntersecting) continue;

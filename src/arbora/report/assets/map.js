@@ -121,7 +121,8 @@ function drawMap() {
   }
   const told = (i) => [D.items.name[i], titled(items.group[i]) + (items.p ? `, ${percent(items.p[i])}` : ""), items.known ? `known: ${D.classes[items.known[i]]}` : ""].filter(Boolean).join("\n");
 
-  const details = el("div", { class: "card", "aria-live": "polite" }, el("p", { class: "soft" }, `Choose a mark to see which ${D.item} it is.`));
+  const hint = () => el("p", { class: "soft" }, `Choose a mark to see which ${D.item} it is.`);
+  const details = el("div", { class: "card", "aria-live": "polite" }, hint());
   function pick(i, others) {
     picked = i;
     const more = (others || []).filter((j) => j !== i);
@@ -135,7 +136,7 @@ function drawMap() {
     pick(i);
     canvas.scrollIntoView({ block: "center" });
     canvas.focus({ preventScroll: true });
-  });
+  }, true);
 
   let drag = null;
   fill(canvas, {
@@ -183,7 +184,14 @@ function drawMap() {
       return el("li", null, el("button", { type: "button", class: groupClass(g), disabled: !clusters, "aria-pressed": clusters ? String(state.focus === g) : null, "data-group": g, click: () => setFocus(g) }, row));
     }));
   }
-  on("focus", () => { legend(); paint(); });
+  on("focus", () => { legend(); paint(); }, true);
+  on("level", () => {
+    details.replaceChildren(hint());
+    picked = null;
+    gather();
+    legend();
+    paint();
+  }, true);
   const choice = el("select", { "aria-label": "Colour by", change: (e) => { mode = modes[e.target.value]; gather(); legend(); paint(); } }, modes.map((m, i) => el("option", { value: i }, m.name)));
   home();
   gather();

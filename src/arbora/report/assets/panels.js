@@ -211,7 +211,7 @@ function listPanel() {
   let page = 0;
   let sort = { by: -1, down: false };
   const search = el("input", { type: "search", placeholder: "part of a name", autocomplete: "off", input: () => { page = 0; filter(); } });
-  const pickGroup = el("select", { change: () => { page = 0; filter(); } }, el("option", { value: "" }, "all"), D.group_names.map((name, g) => el("option", { value: g }, name)));
+  const pickGroup = el("select", { change: () => { page = 0; filter(); } }, el("option", { value: "" }, "all"), [...new Set(items.group)].sort((a, b) => a - b).map((g) => el("option", { value: g }, groupName(g))));
   const pickClass = items.known ? el("select", { change: () => { page = 0; filter(); } }, el("option", { value: "" }, "all"), D.classes.map((name, g) => el("option", { value: g }, name))) : null;
   const count = el("p", { class: "soft", role: "status" });
   const body = el("tbody");

@@ -1,0 +1,107 @@
+"""Coarser groupings of a page: which groups are one on each level, what the joined ones are, and how sure trees are.
+
+A joined group takes the place, and so the colour, of the first of its groups; all others stay as they were.
+"""
+
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ..evaluate.summary import agree, common_folder, summarise, tree_names
+from ..models.merging import Level, coarser_levels
+from . import columns as col
+from .clusters import Grouped, border, card
+from .naming import describe_groups
+
+MAX_LEVELS = 12
+MAX_LOOKED_AT = 200_000  # trees times levels
+
+Ints = NDArray[np.int64]
+
+
+def gather_levels(model: Any, grouped: Grouped, cards: list[dict[str, Any]], report: str) -> dict[str, Any]:
+    """Levels, finest first, down to two groups; and cards of the groups that merges made."""
+    n_trees = grouped.forest.n_trees
+    most = min(MAX_LEVELS, max(1, MAX_LOOKED_AT // max(n_trees, 1)))
+    numbers = np.unique(grouped.label)
+    levels, joined = [], []
+    shown = {one["index"]: at for at, one in enumerate(cards)}  # card of each place: an own one, or -1, -2, ... joined
+    names = {c: grouped.name(int(number)) for c, number in enumerate(numbers)}
+    for level in coarser_levels(model, grouped.label)[:-1][:most]:
+        place = _places(level, numbers)
+        first = int(np.searchsorted(numbers, level.joined[0][0]))
+        inside = np.isin(grouped.label, level.joined[0] + level.joined[1])
+        one = _joined(grouped, inside, level, report)
+        joined.append({"index": first, **one})
+        names[first] = one["name"]
+        shown = {c: at for c, at in shown.items() if c in place}
+        shown[first] = -len(joined)
+        levels.append(
+            {
+                "n": len(set(place)),
+                "place": place,
+                "names": [names[c] if c in place else "" for c in range(len(numbers))],
+                "cards": [shown[c] for c in sorted(shown)],
+                "about": _about(level),
+                "agreement": _agreement(grouped, level),
+                "border": _border(grouped, level),
+            }
+        )
+    return {"levels": levels, "joined": joined} if levels else {}
+
+
+def _places(level: Level, numbers: Ints) -> list[int]:
+    """For each group of the page the place of the first group it is one with."""
+    group = [int(level.group[n]) if n >= 0 else -1 for n in numbers]
+    return [group.index(g) for g in group]
+
+
+def _called(level: Level) -> str:
+    return " + ".join(str(k) for k in sorted(level.joined[0] + level.joined[1]))
+
+
+def _joined(grouped: Grouped, inside: NDArray[np.bool_], level: Level, report: str) -> dict[str, Any]:
+    """The card of the group that a merge made."""
+    label = inside.astype(np.int64)
+    named = describe_groups(grouped.forest, label)
+    summary = summarise(grouped.forest, label, n_traits=6, named=named)
+    cluster = summary.clusters[-1]
+    name = f"{_called(level)} \u00b7 {cluster.name}" if cluster.name else _called(level)
+    main = None if cluster.main_class is None else col.shortened(cluster.main_class)
+    about = {"name": col.shortened(name), "main": main, "silhouette": None}
+    return {**about, **card(cluster, summary.folder, report)}
+
+
+def _about(level: Level) -> str:
+    one, two = (" + ".join(map(str, part)) for part in level.joined)
+    cost = f"costs {-level.gain:,.1f} nats" if level.gain < 0 else f"gains {level.gain:,.1f} nats"
+    return f"joins {one} and {two}, which {cost}"
+
+
+def _labels(grouped: Grouped, level: Level) -> Ints:
+    return np.where(grouped.label >= 0, level.group[grouped.label], -1)
+
+
+def _agreement(grouped: Grouped, level: Level) -> str | None:
+    if grouped.forest.target is None:
+        return None
+    found = agree(grouped.forest.target, _labels(grouped, level))
+    scores = f"Adjusted Rand index {found.ari:.3f}, normalised mutual information {found.nmi:.3f}."
+    return f"{scores} Shade: share of the class."
+
+
+def _border(grouped: Grouped, level: Level) -> dict[str, Any] | None:
+    """Trees between two groups of the level: probabilities of joined groups add up."""
+    if grouped.proba is None:
+        return None
+    n = len(level.group)
+    n_groups = int(level.group.max()) + 1
+    into = np.append(level.group, np.arange(n_groups, n_groups + grouped.proba.shape[1] - n))  # a group never seen
+    proba = np.zeros((len(grouped.proba), int(into.max()) + 1))
+    for k in range(grouped.proba.shape[1]):
+        proba[:, into[k]] += grouped.proba[:, k]
+    called = {g: " + ".join(map(str, np.flatnonzero(level.group == g))) for g in range(n_groups)}
+    names = tree_names(grouped.forest)
+    coarse = grouped._replace(proba=proba, called={**called, **dict.fromkeys(range(n_groups, proba.shape[1]), "new")})
+    return border(coarse, names, common_folder(names))
