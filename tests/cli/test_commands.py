@@ -424,8 +424,11 @@ def test_coarser_groupings_are_told(corpus: Path, tmp_path: Path) -> None:
     (a, b), cost = sorted(merges.pair[0].tolist()), -merges.gain[0]
     assert f"Coarser: 4 groups, by joining {a} and {b} (costs {cost:,.1f} nats)." in text
     assert text.count("Coarser: ") == 2
+    splits = arbora.load(saved).splits()
+    assert f"Finer: 6 groups, by parting {splits.gain.argmax()} into " in text
     facts = json.loads(run(*options, "--json"))
     assert [level["n_groups"] for level in facts["coarser"]] == [4, 3, 2, 1]
+    assert facts["finer"]["gain"] == splits.gain.max()
     scores = facts["summary"]["levels"]
     assert [level["n_groups"] for level in scores] == [5, 4, 3, 2]
     assert scores[0]["ari"] == facts["summary"]["agreement"]["ari"]

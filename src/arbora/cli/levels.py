@@ -1,7 +1,9 @@
-"""The next coarser groupings, in sentences and as plain values."""
+"""The next coarser and finer groupings, in sentences and as plain values."""
 
 from collections.abc import Sequence
 from typing import Any
+
+import numpy as np
 
 from ..evaluate.summary import counted
 from ..models.merging import Level
@@ -17,6 +19,28 @@ def lines(coarser: Sequence[Level]) -> list[str]:
         cost = f"costs {-level.gain:,.1f} nats" if level.gain < 0 else f"gains {level.gain:,.1f} nats"
         told.append(f"Coarser: {counted(level.n_groups, 'group')}, by joining {one} and {two} ({cost}).")
     return told
+
+
+def finer_lines(model: Any) -> list[str]:
+    """The next finer grouping, of a model that has some."""
+    found = finer(model)
+    if found is None:
+        return []
+    one, two = found["sizes"]
+    cost = f"costs {-found['gain']:,.1f} nats" if found["gain"] < 0 else f"gains {found['gain']:,.1f} nats"
+    parted = f"by parting {found['parted']} into {one:,} and {two:,} trees"
+    return [f"Finer: {counted(found['n_groups'], 'group')}, {parted} ({cost})."]
+
+
+def finer(model: Any) -> dict[str, Any] | None:
+    """The split that costs least: which group, and the sizes of its parts."""
+    splits = model.splits() if hasattr(model, "splits") else None
+    if splits is None or not np.isfinite(splits.gain).any():
+        return None
+    k = int(np.argmax(splits.gain))
+    size = np.bincount(splits.side[model.labels_ == k], minlength=2)
+    sizes = sorted(size.tolist(), reverse=True)
+    return {"n_groups": model.n_components_ + 1, "parted": k, "sizes": sizes, "gain": float(splits.gain[k])}
 
 
 def facts(coarser: Sequence[Level]) -> list[dict[str, Any]]:

@@ -60,8 +60,8 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
             named=describe_groups(some, labels),
             levels=[labels, *(level.group[labels] for level in coarser[:-1])] if coarser else [],
         )
-        told = [fitted.how, *levels.lines(coarser), *fitted.told], fitted.warned
-        facts = {**_facts(model, fitted, found), "coarser": levels.facts(coarser)}
+        told = [fitted.how, *levels.lines(coarser), *levels.finer_lines(model), *fitted.told], fitted.warned
+        facts = {**_facts(model, fitted, found), "coarser": levels.facts(coarser), "finer": levels.finer(model)}
         if outputs.model is not None:  # first, for it took longest to make
             model.save(outputs.model)
         if outputs.table is not None:

@@ -192,7 +192,7 @@ def coarser_levels(model: Any, labels: Ints) -> list[Level]:
 def check_losses(model: Any, n: int) -> None:
     """Raise unless labels and losses of a file are those of n components; files of old have no losses."""
     if model.merge_loss_ is not None:
-        check_array("merge_loss_", model.merge_loss_, np.float64, (n, n))
+        check_array("merge_loss_", model.merge_loss_, np.float64, (n, n), -1e250, 1e250)
         check_array("labels_", model.labels_, np.int64, (None,), -1, n - 1)
 
 

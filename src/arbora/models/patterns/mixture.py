@@ -13,7 +13,6 @@ from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from ...errors import ArboraError, SettingError
-from ...evaluate.hierarchy import Hierarchy
 from ...forest.forest import Forest
 from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
@@ -31,6 +30,7 @@ from . import search as se
 from .fitted import Merges, Model, Sums
 from .marginals import Corpus, PartitionPrior
 from .sampler import PartitionSampler
+from .splits import Splits, best_splits, split_labels
 from .table import Known
 from .transformer import TreePatterns, check_families, share_of_unseen
 
@@ -83,6 +83,7 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
     patterns_ : the fitted `TreePatterns`.
     pattern_count_ : trees of each group with each pattern, [group, pattern].
     fitted_trees_ : numbers of the trees that the groups were found on.
+    split_gain_, split_side_ : the best split of each group and the part each fitted tree is in; `splits` has them.
     trace_ : the draws.  Strengths and power are held at what the search found, so they are exact draws of the partition
         given those; each chain starts from a k-means start of its own.  `n_components_posterior`, `co_clustering`,
         `point_estimate` and `chain_report` read it.  The default chains are short: `chain_report` says whether they
@@ -119,9 +120,13 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
         "fitted_trees_",
         "left_out_",
         "left_out_label_",
+        "split_gain_",
+        "split_side_",
         "provenance_",
     )
     _streams: ClassVar[bool] = True
+    split_gain_: Floats | None
+    split_side_: Any
 
     def __init__(
         self,
@@ -180,7 +185,9 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
             features = se.directions(corpus, int(rng.integers(2**31 - 1)))
             found = self._search(rng, corpus, features)
             trace = self._sample(corpus, features, found, forest)
-        self._keep(corpus, found, chosen, forest)
+            self._keep(corpus, found, chosen, forest)
+            tables = mg.make_tables(corpus, found.strengths, found.power, found.prior)
+            self.split_gain_, self.split_side_ = best_splits(rng, corpus, features, tables, self.left_out_label_)
         self.trace_ = trace
         return self
 
@@ -409,6 +416,7 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
             self._set_sums(model.sums.plus(ft.rows_of(known.counts, model), label, 1))
             labels.append(label.astype(np.int64))
         self.labels_ = np.concatenate(labels)
+        self.split_gain_ = self.split_side_ = None
         self.log_posterior_ = ft.log_posterior_of(self.model_)
         return self
 
@@ -430,6 +438,7 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
         if (sums.size < 1).any() or (sums.count < 0).any():
             raise ArboraError("remove: a group would be left without trees, or these trees were never in it; fit again")
         self._set_sums(sums)
+        self.split_gain_ = self.split_side_ = None
         self.log_posterior_ = ft.log_posterior_of(self.model_)
         return self
 
@@ -446,21 +455,29 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
             steps.append(np.where(steps[-1] == goes, stays, steps[-1]))
         return np.stack(steps)
 
+    def splits(self) -> Splits | None:
+        """The best split found of each group, and what it gains in log posterior; mostly losses.
+
+        None if the model was fitted to some of its trees alone, or trees were added or taken out since.
+        """
+        check_is_fitted(self, "group_size_")
+        known = self.split_gain_ is not None and len(self.split_side_) == len(self.labels_)
+        return Splits(self.split_gain_, self.split_side_) if known else None
+
     def cut(self, n_groups: int) -> Ints:
-        """Groups of the training trees after merges down to so many; 0, 1, ... by decreasing size."""
+        """Groups of the training trees after merges down to so many, or splits up; 0, 1, ... by decreasing size.
+
+        Each group can be split once, so there are at most about twice as many as `n_components_`.
+        """
         check_is_fitted(self, "group_size_")
         check_count("n_groups", n_groups)
-        if n_groups > self.n_components_:
-            raise SettingError(f"n_groups={n_groups}; wanted at most n_components_, {self.n_components_}")
-        return self.merges().labels(self.labels_, n_groups)
-
-    @property
-    def hierarchy_(self) -> Hierarchy:
-        """The merges as a tree of groups: level l has l + 1 groups, the last all of `labels_`."""
-        check_is_fitted(self, "group_size_")
-        merges = self.merges()
-        numbers = range(2, self.n_components_ + 1) if self.n_components_ > 1 else [1]
-        return Hierarchy.from_levels([merges.labels(self.labels_, n) for n in numbers])
+        splits = self.splits()
+        most = self.n_components_ + (0 if splits is None else int(np.isfinite(splits.gain).sum()))
+        if n_groups > most:
+            raise SettingError(f"n_groups={n_groups}; wanted at most {most}: n_components_ is {self.n_components_}")
+        if n_groups <= self.n_components_ or splits is None:
+            return self.merges().labels(self.labels_, n_groups)
+        return diagnostics.canonical(split_labels(self.labels_, splits, n_groups - self.n_components_))
 
     # ---- files --------------------------------------------------------------------------------------------------
 
@@ -495,8 +512,19 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
         check_array("labels_", self.labels_, np.int64, (None,), 0, n_groups - 1)
         check_array("fitted_trees_", self.fitted_trees_, np.int64, (None,), 0, 2**40)
         check_array("left_out_", self.left_out_, np.float64, (len(self.fitted_trees_),))
+        if self.split_gain_ is not None:
+            check_array("split_side_", self.split_side_, np.int64, (len(self.fitted_trees_),), 0, 1)
+            _check_gains("split_gain_", self.split_gain_, n_groups)
         check_array("left_out_label_", self.left_out_label_, np.int64, (len(self.fitted_trees_),), 0, n_groups - 1)
         return self
+
+
+def _check_gains(name: str, gain: Any, n_groups: int) -> None:
+    """Raise unless there is a gain for each group; -inf where a group has but one tree."""
+    if not isinstance(gain, np.ndarray) or gain.dtype != np.float64 or gain.shape != (n_groups,):
+        raise ValueError(f"{name} is not a number for each of {n_groups} groups")
+    if np.isnan(gain).any() or np.isposinf(gain).any():
+        raise ValueError(f"{name} holds what is no gain")
 
 
 class _KMeansStarts(NamedTuple):
