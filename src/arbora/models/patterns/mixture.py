@@ -461,8 +461,9 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
         None if the model was fitted to some of its trees alone, or trees were added or taken out since.
         """
         check_is_fitted(self, "group_size_")
-        known = self.split_gain_ is not None and len(self.split_side_) == len(self.labels_)
-        return Splits(self.split_gain_, self.split_side_) if known else None
+        if self.split_gain_ is None or len(self.split_side_) != len(self.labels_):
+            return None
+        return Splits(self.split_gain_, self.split_side_)
 
     def cut(self, n_groups: int) -> Ints:
         """Groups of the training trees after merges down to so many, or splits up; 0, 1, ... by decreasing size.
