@@ -1,4 +1,4 @@
-"""Slow, obvious twins of arbora.inference.convergence: one quantity, plain loops, no transform, no array of quantities."""
+"""Slow, obvious twins of arbora.inference.convergence: one quantity at a time, plain loops, no transforms."""
 
 from math import fsum, inf, log10, nan, sqrt
 from statistics import NormalDist, median
