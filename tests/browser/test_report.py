@@ -206,7 +206,7 @@ def test_a_group_in_focus(visit: Open) -> None:
     assert page.locator("#groups article:visible").count() == 5
     page.locator("#map .legend button").nth(2).click()
     assert page.locator("#groups article:visible").count() == 1
-    assert page.locator("#groups article:visible h3").inner_text() == "Cluster 2"
+    assert page.locator("#groups article:visible h3").inner_text().startswith("Cluster 2 · ")
     page.get_by_role("button", name="Show all clusters").click()
     assert page.locator("#groups article:visible").count() == 5
 

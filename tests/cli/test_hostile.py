@@ -109,7 +109,6 @@ LINES = {
     "distances": ["distances", "trees.jsonl", "-o", "distances.npz"],
     "hierarchy": ["hierarchy", "table.csv", "--model", "dpgmm", "--sweeps", "4", "--chains", "1"],
     "report": ["report", "mixture.arbora", "trees.jsonl"],
-    "reproduce": ["reproduce", "nonsense"],
     "demo": ["demo", "--output", "noise.bin"],
 }
 EVERY = [p for name, function in COMMANDS.items() if name in LINES for p in _parameters(name, function)]

@@ -57,7 +57,7 @@ WRITES = {
 NEITHER = {"read", "scheduler", "names", "columns", "hidden", "documents"}  # documents: a folder of new files
 SUFFIX = {("convert", "output"): ".jsonl", ("report", "output"): ".html"}
 COLUMN = {("hierarchy", "classes")}  # names a column, not a file
-FOLDERS = {("demo", "output"), ("reproduce", "output")}
+FOLDERS = {("demo", "output")}
 OF_MODELS = {"predict": "mixture", "encode": "mixture", "report": "mixture", "classify": "classifier"}
 
 

@@ -73,7 +73,19 @@ def _parts() -> dict[str, Callable[[], object]]:
         model = getattr(models, name)(n_iter=4, n_chains=1, random_state=0)
         return lambda: model.fit(rows).predict(rows)
 
+    def patterns() -> None:
+        model = models.PatternMixture(n_iter=4, n_chains=1, random_state=0).fit(forest)
+        model.predict(forest)
+        model.merges()
+        models.PatternMixture(2, labels="sizes", n_iter=4, n_chains=1, random_state=0).fit(forest)
+
+    def grammar() -> None:
+        models.TreeGrammarMixture(2, max_iter=2, random_state=0).fit(forest).predict(forest)
+        models.TreeGrammarMixture(None, n_iter=4, n_chains=1, random_state=0).fit(forest)
+
     return {
+        "patterns": patterns,
+        "label chains": grammar,
         "mixture": mixture,
         "infinite mixture": infinite,
         "classifier": classifiers,

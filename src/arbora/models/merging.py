@@ -105,7 +105,10 @@ class MergedByLoss(GroupsWithinGroups):
         """Merges of components, least expected loss of log-likelihood first."""
         check_is_fitted(self, "merge_loss_")
         if self.merge_loss_ is None:
-            raise ArboraError("this model was saved before merges were kept; fit it again")
+            raise ArboraError(
+                f"{type(self).__name__}: it holds no merges, as a single hidden tree or a file of an earlier version; "
+                "fit a mixture"
+            )
         return least_losses(self.merge_loss_, float(self.history_[-1]))
 
 

@@ -1,4 +1,4 @@
-"""HiddenTree: a single switching-parent hidden tree model (paper 000 section 3)."""
+"""HiddenTree: a single switching-parent hidden tree model (Bacciu and Castellana (2019) section 3)."""
 
 import os
 from typing import Any, Self
@@ -133,6 +133,7 @@ class HiddenTree(HiddenTreeMixture):
                 counts = counts._replace(tree=tm.reorder_states(batch.spec, counts.tree, order))
         super()._keep(result, batch, forest, counts, reorder=False)
         self.labels_ = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
+        self.merge_loss_ = None  # clusters are states of the root, not components
 
     def predict_proba(self, X: Any) -> Floats:
         """Posterior of the root's state of each tree; uniform where the model cannot produce the tree."""

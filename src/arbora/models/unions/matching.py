@@ -20,8 +20,7 @@ stricter one, so every matcher chosen by `choose_matcher` returns compatible pai
 """
 
 from collections.abc import Callable
-from importlib import import_module
-from typing import Any, Literal
+from typing import Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,7 +42,7 @@ def choose_matcher(matching: str) -> Matcher:
         from .kernels import tree_alignment
 
         return tree_alignment.align
-    tree_cliques: Any = import_module("..kernels.tree_cliques", __package__)  # only comparisons need it
+    from ..edit.kernels import tree_cliques  # only comparisons need it
 
     def match(a: Shape, b: Shape, gain: NDArray[np.float64]) -> Match:
         found = getattr(tree_cliques, matching)(a, b, gain)
