@@ -416,6 +416,12 @@ def test_infinite_model(corpus: Path, tmp_path: Path) -> None:
     assert "only patterns, infinite, grammar" in fails("cluster", corpus, "--model", "mixture", "--sweeps", 3, code=2)
 
 
+def test_label_chains_with_a_number_given(corpus: Path) -> None:
+    facts = json.loads(run("cluster", corpus, "--model", "grammar", "-k", 3, "--max-iter", 3, "--json"))
+    assert facts["n_unexplained"] == 0
+    assert [level["n_groups"] for level in facts["coarser"]] == [2, 1]
+
+
 def test_coarser_groupings_are_told(corpus: Path, tmp_path: Path) -> None:
     saved = tmp_path / "m.arbora"
     options = ("cluster", corpus, "--model", "patterns", "-k", 5, "--chains", 1, "--sweeps", 4)

@@ -54,15 +54,16 @@ def fit_by_em(model: Any, how: str, interrupted: bool, forest: Forest, tried: di
         warned.append(f"Interrupted: this is what {counted(model.n_iter_, 'iteration')} gave, not a finished fit.")
     elif not model.converged_ and model.tol > 0:
         warned.append(f"Not converged within {counted(model.n_iter_, 'iteration')}; raise --max-iter.")
-    if model.n_unexplained_:
-        trees = counted(model.n_unexplained_, "tree")
+    n_unexplained = getattr(model, "n_unexplained_", 0)  # label chains explain every tree
+    if n_unexplained:
+        trees = counted(n_unexplained, "tree")
         warned.append(f"{trees} cannot come from any component and did not count; use a --prior above 1.")
     facts = {
         "aic_by_components": {str(k): value for k, value in tried.items()},
         "iterations": model.n_iter_,
         "converged": model.converged_,
         "objective": model.history_[-1],
-        "n_unexplained": model.n_unexplained_,
+        "n_unexplained": n_unexplained,
         "aic": model.aic(forest),
         "bic": model.bic(forest),
     }
