@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from arbora.forest.forest import Forest
 from arbora.forest.kernels import hash_consing
 from arbora.forest.sharing import SharedForest, share
-from arbora.models.hidden_tree.sampling import draw_rows
+from arbora.seeds import draw_rows
 
 from . import authors_kernels as kernels
 

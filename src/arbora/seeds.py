@@ -1,8 +1,9 @@
-"""Random states as users give them."""
+"""Random states as users give them, and draws that several models share."""
 
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from .errors import SettingError
 
@@ -19,3 +20,10 @@ def resolve_seed(random_state: Any) -> np.random.Generator:
     raise SettingError(
         f"random_state={random_state!r}; wanted None, an integer of 0 or more, a RandomState or a Generator"
     )
+
+
+def draw_rows(rng: np.random.Generator, proba: NDArray[np.float64]) -> NDArray[np.int64]:
+    """A column for each row, drawn in proportion to the row."""
+    edge = np.cumsum(proba, axis=1)
+    point = rng.random(len(proba)) * edge[:, -1]
+    return np.asarray((edge <= point[:, None]).sum(axis=1).clip(max=proba.shape[1] - 1))

@@ -152,7 +152,7 @@ def test_text_that_no_encoding_holds(tmp_path: Path) -> None:
     model = tmp_path / "m.arbora"
     commands: list[tuple[Any, ...]] = [
         ("info", odd),
-        ("cluster", odd, "-k", 2, "--save", model, "--output", tmp_path / "c.parquet"),
+        ("cluster", odd, "--model", "mixture", "-k", 2, "--save", model, "--output", tmp_path / "c.parquet"),
         ("predict", model, odd),
         ("predict", model, odd, "--json"),
         ("encode", model, odd, "--encoding", "score", "--output", tmp_path / "e.parquet"),

@@ -167,7 +167,7 @@ def test_small_and_poor_data(X, tree):
         ({"tree": "oak"}, "tree='oak'; wanted one of 'finite', 'nested'"),
         ({"procedure": "paper"}, "set tree='nested'"),
         ({"branching": 60, "depth": 4}, "12960000 leaves; wanted at most 100000"),
-        ({"depth": 2**40}, "depth=1099511627776; wanted a whole number of 100 at most"),
+        ({"depth": 2**40}, "depth=1099511627776; wanted 100 at most"),
         ({"depth": 0}, "depth=0; wanted a whole number"),
         ({"regularization": -1.0}, "regularization=-1.0; wanted a number from 0"),
         ({"component_variance": 0.0}, "component_variance=0.0"),

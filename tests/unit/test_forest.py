@@ -464,7 +464,7 @@ def test_every_way_to_make_a_forest_gives_the_same_layout(awkward_small: Forest)
 _ONE_SIGNATURE = """
 import numpy as np
 from arbora import Forest
-from arbora.kernels import layout
+from arbora.forest.kernels import layout
 from tests import examples
 
 for make in examples.AWKWARD.values():

@@ -130,9 +130,7 @@ class BHMC(VectorEstimator):
 
     def _check_settings(self) -> None:
         self._check_run()
-        check_count("depth", self.depth)
-        if self.depth > MOST_LEVELS:
-            raise SettingError(f"depth={self.depth}; wanted a whole number of {MOST_LEVELS} at most")
+        check_count("depth", self.depth, MOST_LEVELS)
         check_count("branching", self.branching)
         for name, value, known in [
             ("tree", self.tree, ("finite", "nested")),

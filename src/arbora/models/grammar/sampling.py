@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...errors import ArboraError
 from ...forest.forest import Forest
-from ..hidden_tree.sampling import draw_rows
+from ...seeds import draw_rows
 from . import backoff
 from .em import Chains
 from .events import MAX_JUMP, N_KINDS, Alphabet, Ints

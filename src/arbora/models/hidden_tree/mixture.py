@@ -18,7 +18,7 @@ from ...forest.forest import Forest
 from ...forest.sharing import SharedForest, share
 from ...forest.store import ForestStore
 from ...inference.em import EMResult
-from ...seeds import resolve_seed
+from ...seeds import draw_rows, resolve_seed
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..merging import MergedByLoss, check_losses, expected_losses
@@ -529,7 +529,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
 
     def draw_labels(self, X: Any, random_state: Any = None) -> NDArray[np.int64]:
         """A component for each tree drawn from its posterior, as the papers assign clusters."""
-        return sampling.draw_rows(resolve_seed(random_state), self.predict_proba(X))
+        return draw_rows(resolve_seed(random_state), self.predict_proba(X))
 
     def n_parameters(self) -> int:
         """Free parameters of the fitted model, used or not."""

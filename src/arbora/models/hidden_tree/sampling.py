@@ -6,6 +6,7 @@ from numpy.typing import NDArray
 from ...errors import ArboraError
 from ...forest.forest import MISSING, Forest
 from ...forest.sharing import share
+from ...seeds import draw_rows
 from . import tree_model as tm
 from .kernels import node_states
 from .node_posteriors import plain_shards
@@ -13,13 +14,6 @@ from .passes import Batch, log_joint, log_sum
 
 # A drawn tree larger than this is taken as a sign that the branching does not die out.
 MAX_NODES = 1_000_000
-
-
-def draw_rows(rng: np.random.Generator, proba: NDArray[np.float64]) -> NDArray[np.int64]:
-    """A column for each row, drawn in proportion to the row."""
-    edge = np.cumsum(proba, axis=1)
-    point = rng.random(len(proba)) * edge[:, -1]
-    return np.asarray((edge <= point[:, None]).sum(axis=1).clip(max=proba.shape[1] - 1))
 
 
 def draw_forest(

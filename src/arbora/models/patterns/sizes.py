@@ -20,9 +20,9 @@ def label_by_size(forest: Forest) -> Forest:
     return Forest(
         parent=forest.parent,
         slot=forest.slot,
-        label=label,
+        label=label.astype(np.int32),
         tree_start=forest.tree_start,
-        vocabulary=[_called(int(s)) for s in used],
+        vocabulary=tuple(_called(int(s)) for s in used),
         target=forest.target,
         name=forest.name,
     )
