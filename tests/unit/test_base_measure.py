@@ -11,7 +11,7 @@ from arbora.datasets import make_asymmetric_trees, make_documents
 from arbora.errors import ModelFileError
 from arbora.files.container import read_container, write_container
 from arbora.forest.sharing import share
-from arbora.models import base_measure
+from arbora.models.hidden_tree import base_measure
 from arbora.models.hidden_tree import tree_model as tm
 from arbora.models.hidden_tree.fitting import pooled_rates
 from arbora.models.hidden_tree.infinite import NEW_GROUP

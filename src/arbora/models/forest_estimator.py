@@ -7,6 +7,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, ClassVar, Self, cast
 
+import numpy as np
 from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
@@ -72,6 +73,13 @@ class ForestEstimator(SavedEstimator):
 def _n_unseen(forest: Forest) -> int:
     """Nodes whose label is unseen."""
     return forest.n_unseen() if isinstance(forest, ForestStore) else int((forest.label == UNSEEN).sum())
+
+
+def unseen_by_tree(forest: Forest) -> NDArray[np.float64]:
+    """How many nodes of each tree have a label never seen in training."""
+    unseen = (forest.label == UNSEEN).astype(np.float64)
+    tree = np.repeat(np.arange(forest.n_trees), forest.sizes)
+    return np.bincount(tree, unseen, forest.n_trees).astype(np.float64)
 
 
 def open_or_convert(X: Any) -> Forest:

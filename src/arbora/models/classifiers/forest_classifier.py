@@ -9,9 +9,9 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArboraError, ForestError, SettingError
 from ...forest.classes import class_column
-from ...forest.forest import UNSEEN, Forest
+from ...forest.forest import Forest
 from ...seeds import resolve_seed
-from ..forest_estimator import ForestEstimator
+from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..model_file import plain
 from ..settings import check_number, check_weight
 from .readout import N_FOLDS, soften
@@ -181,16 +181,9 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
 
 def surprise_of(log_likelihood: Floats, forest: Forest, n_nodes_seen: int) -> Floats:
     """Nats a node of each tree; an unseen label, summed out of the likelihood, costs log(n_nodes_seen)."""
-    nats = n_unseen(forest) * np.log(max(n_nodes_seen, 2)) - log_likelihood
+    nats = unseen_by_tree(forest) * np.log(max(n_nodes_seen, 2)) - log_likelihood
     # A tree that cannot be: a number beyond all others, because an infinity has no quantile.
     return np.minimum(nats / np.maximum(forest.sizes, 1), 1e300)
-
-
-def n_unseen(forest: Forest) -> Floats:
-    """How many nodes of each tree have a label never seen in training."""
-    unseen = (forest.label == UNSEEN).astype(np.float64)
-    tree = np.repeat(np.arange(forest.n_trees), forest.sizes)
-    return np.bincount(tree, unseen, forest.n_trees).astype(np.float64)
 
 
 def split_off(forest: Forest, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[Forest, Forest]:

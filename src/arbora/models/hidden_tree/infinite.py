@@ -15,15 +15,14 @@ from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
-from ..base_measure import Evidence, evidence
-from ..classifiers.forest_classifier import n_unseen
 from ..file_checks import check_array
-from ..forest_estimator import ForestEstimator, fingerprint
+from ..forest_estimator import ForestEstimator, fingerprint, unseen_by_tree
 from ..merging import MergedByLoss, check_losses, expected_losses
 from ..model_file import plain
 from ..settings import MOST_CHAINS, check_count, check_number
 from ..vector_estimator import central_draw, spread_out
 from . import tree_model as tm
+from .base_measure import Evidence, evidence
 from .dp_samplers import Seats, Setting, StochasticEM
 from .exact_gibbs import ExactGibbs
 from .fitting import pooled_rates
@@ -425,7 +424,7 @@ class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, Fo
 
         In a known group each counts as one of the nodes seen, as for the classifiers; in a new one, as one more label.
         """
-        times = np.concatenate([np.zeros(0), *(n_unseen(part) for part in forest.parts())])
+        times = np.concatenate([np.zeros(0), *(unseen_by_tree(part) for part in forest.parts())])
         seen = max(self.n_nodes_seen_, 2)
         cost = np.full(self.n_components_ + 1, np.log(seen))
         cost[-1] = np.log(min(seen, len(self.vocabulary_) + 1))

@@ -9,7 +9,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ..jit import jit
+from ....jit import jit
 
 LITERAL, RENORMALISED, BOTTOM, SLOT = 0, 1, 2, 3
 

@@ -10,10 +10,10 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
-from ..forest.sharing import SharedForest
-from ..kernels import impute
-from .hidden_tree import tree_model as tm
-from .hidden_tree.passes import Batch
+from ...forest.sharing import SharedForest
+from . import tree_model as tm
+from .kernels import impute
+from .passes import Batch
 
 Floats = NDArray[np.float64]
 
