@@ -270,7 +270,7 @@ def test_what_could_not_be_read_again_is_not_written() -> None:
     with pytest.raises(ForestError, match="a class of 1001 characters"):
         Forest.from_nested(["a", "b"]).with_target(np.array(["x", "y" * 1001]))
     with pytest.raises(ForestError, match="a class of 1500 characters"):
-        Forest.from_nested(["a", "b"], target=np.array([None, "y" * 1500], object))
+        Forest.from_nested(["a", "b"], target=np.array(["x", "y" * 1500], object))
     assert len(Forest.from_nested(["a"], target=["y" * 1000]).target[0]) == 1000
 
 

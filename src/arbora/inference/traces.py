@@ -325,7 +325,9 @@ class Trace:
     def names(self, fixed: bool = False) -> list[str]:
         """Names of what is drawn; only those whose shape never changes, if `fixed`."""
         names = list(dict.fromkeys(name for chain in self.draws for name in chain))
-        return [name for name in names if not fixed or len(self._shapes(name)) == 1]
+        if not fixed:
+            return names
+        return [name for name in names if len(self._shapes(name)) == 1 and all(name in chain for chain in self.draws)]
 
     def _shapes(self, name: str) -> set[tuple[int, ...]]:
         return {value.shape for chain in self.draws for value in chain.get(name, [])[: self.n_draws]}
@@ -341,7 +343,7 @@ class Trace:
             raise ChainError(
                 f"{name!r} varies in shape, {shapes[0]} to {shapes[-1]}; take trace.draws[chain][{name!r}]"
             )
-        if not shapes:
+        if not shapes or not all(name in chain for chain in self.draws):
             raise ChainError(f"{name!r}: a chain has no draw yet; take trace.draws[chain][{name!r}]")
         return np.stack([np.stack(chain[name][: self.n_draws]) for chain in self.draws])
 
