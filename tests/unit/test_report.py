@@ -138,7 +138,7 @@ def test_chains_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     order = np.argsort(model.labels_, kind="stable")
     cells = np.frombuffer(base64.b64decode(level["together"]["cells"]), np.uint8).reshape(40, 40)
     np.testing.assert_allclose(cells / 255.0, model.co_clustering()[np.ix_(order, order)], atol=1 / 255)
-    one = ab.InfiniteHiddenTreeMixture(2, n_iter=6, n_start=4, update="em", random_state=0).fit(TREES)
+    one = ab.InfiniteHiddenTreeMixture(2, n_iter=6, n_start=4, n_chains=1, update="em", random_state=0).fit(TREES)
     assert "nothing to compare" in gather(one, TREES)["posterior"]["levels"][0]["chains"]["verdict"]
     monkeypatch.setattr("arbora.report.posterior.MAX_TOGETHER", 10)
     few = gather(model, TREES)["posterior"]["levels"][0]["together"]

@@ -402,7 +402,8 @@ def summaries(
 def convergence(values: dict[str, Floats]) -> dict[str, Convergence]:
     """R-hat and effective sample sizes of each summary [chain, draw] (Vehtari et al. 2021).
 
-    All are nan where nothing ever changes.  R-hat is infinite where each chain stands still, not all at the same place.
+    All are nan where nothing ever changes, or there are fewer than four draws per chain.  R-hat is infinite where each
+    chain stands still, not all at the same place.
 
     >>> draws = np.random.default_rng(0).normal(size=(4, 100))
     >>> found = convergence({"good": draws, "still": np.ones((4, 100))})
@@ -412,6 +413,8 @@ def convergence(values: dict[str, Floats]) -> dict[str, Convergence]:
     if not values:
         return {}
     draws = np.stack([np.asarray(value, np.float64) for value in values.values()])
+    if draws.shape[2] < 4:
+        return {name: Convergence(np.nan, np.nan, np.nan) for name in values}
     found = np.stack([rhat(draws), ess_bulk(draws), ess_tail(draws)], axis=1).tolist()
     return {name: Convergence(*figures) for name, figures in zip(values, found, strict=True)}
 
