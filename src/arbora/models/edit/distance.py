@@ -323,9 +323,8 @@ def read_forest(forest: Forest, costs: Costs) -> tuple[tree_edit.Reading, tree_e
 def _read(forest: Forest, costs: Costs, sign: int) -> tree_edit.Reading:
     siblings = np.lexsort((sign * forest.slot.astype(np.int64), forest.parent))
     order, start = layout.post_order(forest.parent, siblings, forest.tree_start[1:] - 1)
-    first, key_start, key, work = tree_edit.read_order(
-        forest.parent.copy(), order, start
-    )  # writable, as kernels pass it
+    parent = forest.parent.copy()  # writable, as kernels pass it
+    first, key_start, key, work = tree_edit.read_order(parent, order, start)
     label = forest.label[order]
     return tree_edit.Reading(
         start, label, first, costs.delete[label + 2], costs.insert[label + 2], key_start, key, work, order

@@ -372,7 +372,7 @@ class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, Fo
         Group k weighs its number of training trees, a new group the concentration; how probable the tree is under a new
         group is the likelihood at uniform parameters for update="em", as in the paper, and else its marginal likelihood
         under the prior, estimated within the error of `new_group_evidence`.  A label never seen costs a known group
-        log(n_nodes_seen_) nats and a new one log(n_labels + 1).
+        log(nodes seen in training) nats and a new one log(n_labels + 1).
         """
         joint = self._log_joint(X)
         total = log_sum(joint)
