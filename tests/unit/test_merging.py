@@ -113,7 +113,7 @@ def test_least_losses_take_the_best_pair_each_time() -> None:
 def test_a_model_without_losses_says_so() -> None:
     model = MODELS["mixture"]().fit(TREES)
     model.merge_loss_ = None
-    with pytest.raises(ArboraError, match="fit it again"):
+    with pytest.raises(ArboraError, match="fit a mixture"):
         model.merges()
 
 
