@@ -15,7 +15,7 @@ from tests import examples
 # The first call of a kernel compiles it, so a deadline for one example means nothing.
 _COMMON = {"deadline": None, "suppress_health_check": [HealthCheck.too_slow]}
 settings.register_profile("default", max_examples=60, **_COMMON)
-settings.register_profile("ci", max_examples=60, derandomize=True, **_COMMON)
+settings.register_profile("ci", max_examples=40, derandomize=True, **_COMMON)
 settings.register_profile("brief", max_examples=8, derandomize=True, **_COMMON)
 settings.register_profile("thorough", max_examples=1000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
