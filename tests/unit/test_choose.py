@@ -5,7 +5,7 @@ import pytest
 
 import arbora as ab
 from arbora.datasets import make_asymmetric_trees, make_documents
-from arbora.errors import SettingError
+from arbora.errors import ForestError, SettingError
 from arbora.models.choose import choose_model
 from arbora.models.patterns.sizes import label_by_size
 
@@ -44,6 +44,19 @@ def test_missing_and_equal_labels_call_for_sizes() -> None:
 
 def test_labels_that_repeat_the_number_of_children_call_for_hidden_trees() -> None:
     assert choose_model(make_asymmetric_trees(10, random_state=0)).model == "infinite"
+
+
+def test_no_trees_are_refused() -> None:
+    with pytest.raises(ForestError, match="0 trees"):
+        choose_model([])
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 20])
+def test_trees_that_are_all_alike_are_one_group(n: int) -> None:
+    for seed in range(4):
+        model = ab.PatternMixture(n_iter=4, n_chains=1, random_state=seed).fit([("a", ["b", "c"])] * n)
+        assert model.n_components_ == 1
+        assert not model.predict([("a", ["b", "c"])]).any()
 
 
 def test_a_store_is_looked_at_like_its_forest(tmp_path) -> None:

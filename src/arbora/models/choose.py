@@ -5,6 +5,7 @@ from typing import Any, Literal, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ForestError
 from ..forest.forest import Forest
 from .forest_estimator import open_or_convert
 
@@ -39,7 +40,10 @@ def choose_model(trees: Any) -> Choice:
     >>> choose_model([(None, [None, None]), (None, [None])]).model
     'sizes'
     """
-    some = _some(open_or_convert(trees))
+    forest = open_or_convert(trees)
+    if not forest.n_trees:
+        raise ForestError("choose_model: 0 trees; wanted at least 1: check what was read")
+    some = _some(forest)
     known = some.label >= 0
     label = some.label[known]
     if known.mean() < LEAST_LABELLED:

@@ -119,8 +119,17 @@ def search(
         groups, _ = sweep(rng, corpus, tables, groups)
         groups, _ = split_merge(rng, corpus, tables, groups, N_SPLIT_MERGE)
     groups, converged = settle(rng, corpus, tables, groups)
+    if all_alike(corpus):  # the posterior is the prior, and nothing tells the trees apart
+        groups, converged = mg.seat(corpus, tables, np.zeros(corpus.n_trees, np.int64)), True
     joint = mg.log_posterior(corpus, tables, groups, prior)
     return Found(mg.compact(groups.label), mg.STRENGTHS[at], power, prior, joint, converged)
+
+
+def all_alike(corpus: Corpus) -> bool:
+    """Whether all trees have the same patterns."""
+    rows = corpus.rows
+    n = np.diff(rows.start)
+    return bool((n == n[0]).all() and (rows.column.reshape(corpus.n_trees, -1) == rows.column[: n[0]]).all())
 
 
 def new_power(corpus: Corpus, tables: Tables, groups: Groups, powers: Powers, power: float) -> float:
