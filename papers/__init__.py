@@ -17,21 +17,21 @@ from .unions import figure4
 
 # Name of an experiment -> function(quick) that runs it.
 EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
-    "000-table1": table1,
-    "000-figures5-7": figures5_to_7,
-    "000-tables2-3": tables2_and_3,
-    "000-figure9": figure9,
-    "001-table2": encoder_table2,
+    "mixtures-table1": table1,
+    "mixtures-figures5-7": figures5_to_7,
+    "mixtures-tables2-3": tables2_and_3,
+    "mixtures-figure9": figure9,
+    "encoder-table2": encoder_table2,
     "encodings": encodings,
-    "002-figure4": figure4,
-    "002-matching": matching,
-    "002-shock": shock,
+    "unions-figure4": figure4,
+    "unions-matching": matching,
+    "unions-shock": shock,
     "defaults": defaults,
     "readings": readings,
-    "003-animals": animals,
-    "003-fashion": fashion,
-    "003-defaults": against_ward,
-    "004-banana": banana,
+    "bhmc-animals": animals,
+    "bhmc-fashion": fashion,
+    "bhmc-defaults": against_ward,
+    "nhcm-banana": banana,
 }
 
 __all__ = ["EXPERIMENTS", "Table"]

@@ -50,7 +50,7 @@ def reproduce(
     \b
     Examples:
       python -m papers
-      python -m papers 000-table1 --jobs 2
+      python -m papers mixtures-table1 --jobs 2
       python -m papers all --quick
     """
     from arbora.errors import DataNotFoundError

@@ -1,4 +1,4 @@
-"""The procedure of paper 000 as its authors' program runs it, errors included: for comparison, not for use.
+"""The procedure of Bacciu and Castellana 2019 as the authors' program runs it, errors included, for comparison only.
 
 What differs from the library (see the notes on the models):
 

@@ -1,4 +1,4 @@
-"""Paper 003: BHMC against RBHMC on Animals and on 100 Fashion-MNIST images, and the defaults against Ward linkage."""
+"""Huang et al. 2021: BHMC against RBHMC on Animals and 100 Fashion-MNIST images, and defaults against Ward linkage."""
 
 import warnings
 from collections.abc import Sequence
@@ -103,7 +103,7 @@ def _table(title: str, stem: str, study: Study, quick: bool) -> Table:
         if name not in runs:
             run(name, {"regularization": strength, "margin": margin})
     grid = _grid(study, quick)
-    table = Table(f"Paper 003: {title}", HEADER)
+    table = Table(f"Huang et al. 2021: {title}", HEADER)
     for name, found in runs.items():
         table.rows.append([name, *_cells(found, runs[_base(name)])])
     table.rows.append(_ward_row(study, runs["BHMC, nested"].rows))
@@ -119,7 +119,7 @@ def _table(title: str, stem: str, study: Study, quick: bool) -> Table:
         "cooccurrence": pictures.heat_maps(shown | finite, study.data.y),
         "trees": pictures.trees({n: _best_tree(r, study.data) for n, r in (shown | finite).items()}),
     }
-    table.pictures = {f"003-{stem}-{what}": Picture(png) for what, png in drawn.items()}
+    table.pictures = {f"bhmc-{stem}-{what}": Picture(png) for what, png in drawn.items()}
     return table
 
 

@@ -1,4 +1,4 @@
-"""Pictures of paper 003: convergence, improvement over a grid, F by level, co-occurrence, trees."""
+"""Pictures of Huang et al. 2021: convergence, improvement over a grid, F by level, co-occurrence, trees."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""Paper 001, Table 2: the mixture as clusterer and as encoder of trees, on INEX 2005 and 2006, beside baselines."""
+"""Bacciu and Castellana 2018, Table 2: the mixture as clusterer and as encoder, on two INEX sets, beside baselines."""
 
 import time
 import warnings
@@ -89,7 +89,7 @@ class Task(NamedTuple):
 def table2(quick: bool = False) -> Table:
     """Silhouette and classification error, all states x components, 5 runs."""
     table = Table(
-        "Paper 001, Table 2: the mixture as clusterer and as encoder",
+        "Bacciu and Castellana 2018, Table 2: the mixture as clusterer and as encoder",
         [
             *("data", "states", "components", "paper: silhouette", "ours", "verdict"),
             *("paper: error %", "ours", "verdict", "runs"),

@@ -83,7 +83,7 @@ def _error(codes: Any, y: Any, train: Any, test: Any) -> float:
 # Name -> function that loads it.
 CORPORA: dict[str, Callable[[], Forest]] = {
     "noisy documents": lambda: datasets.make_documents(60, noise=0.3, random_state=5),
-    "synthetic (paper 000)": lambda: _sample(datasets.load_synthetic("train"), 300),
+    "synthetic": lambda: _sample(datasets.load_synthetic("train"), 300),
     "shock trees": datasets.load_shock,
     "INEX 2005": lambda: _sample(datasets.load_inex2005("train"), 900),
     "INEX 2006": lambda: _sample(datasets.load_inex2006("train"), 900),

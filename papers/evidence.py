@@ -100,7 +100,7 @@ def _corpora(quick: bool) -> dict[str, tuple[Forest, Forest]]:
     generated = datasets.make_documents(100, noise=0.1, random_state=5)
     corpora = {"demo": _halves(datasets.load_demo()), "noisy documents": _halves(generated)}
     if not quick:
-        corpora["synthetic (paper 000)"] = (datasets.load_synthetic("train"), datasets.load_synthetic("test"))
+        corpora["synthetic"] = (datasets.load_synthetic("train"), datasets.load_synthetic("test"))
         corpora["shock trees"] = _halves(datasets.load_shock())
         corpora["INEX 2005"] = (datasets.load_inex2005("train"), datasets.load_inex2005("test"))
         corpora["INEX 2006"] = (datasets.load_inex2006("train"), datasets.load_inex2006("test"))

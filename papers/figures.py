@@ -1,4 +1,4 @@
-"""Paper 000, Figures 5 to 7: the synthetic trees."""
+"""Bacciu and Castellana 2019, Figures 5 to 7: the synthetic trees."""
 
 import time
 from collections.abc import Sequence
@@ -31,9 +31,12 @@ def figures5_to_7(quick: bool = False) -> Table:
 
 def draw(data: str, n_runs: int) -> Table:
     """The three figures on a data set, with a table of what they show."""
-    table = Table("Paper 000, Figures 5 to 7: synthetic trees", ["figure", "what", "the paper", "ours", "verdict"])
+    table = Table(
+        "Bacciu and Castellana 2019, Figures 5 to 7: synthetic trees",
+        ["figure", "what", "the paper", "ours", "verdict"],
+    )
     for name, figure in (("5", _figure5), ("6", _figure6), ("7", _figure7)):
-        table.pictures[f"000-figure{name}"], rows = figure(data, n_runs)
+        table.pictures[f"mixtures-figure{name}"], rows = figure(data, n_runs)
         table.rows += [[name, *row, ""] for row in rows]
     table.remarks += [
         "The paper does not say which two settings its Figure 6 shows; ours are 4 states, alpha 1 and 2.",

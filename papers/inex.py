@@ -1,4 +1,4 @@
-"""Paper 000, Tables 2 and 3 and Figures 8 to 11: the finite and the infinite mixture on INEX 2005."""
+"""Bacciu and Castellana 2019, Tables 2 and 3 and Figures 8 to 11: the finite and the infinite mixture on INEX 2005."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
@@ -48,7 +48,7 @@ def compare(data: str, rows: Sequence[Row], n_runs: int, n_iter: int) -> Table:
     table.more = [_clusters(runs, rows), _best_settings(runs, rows)]
     target = np.asarray(load(data).test.target)
     for name, picture in (("8", _figure8), ("10", _figure10), ("11", _figure11)):
-        table.pictures[f"000-figure{name}"] = picture(runs, rows, target)
+        table.pictures[f"mixtures-figure{name}"] = picture(runs, rows, target)
     return table
 
 
@@ -63,7 +63,7 @@ def figure9(quick: bool = False) -> Table:
 
 def _silhouettes(runs: Runs, rows: Sequence[Row]) -> Table:
     table = Table(
-        "Paper 000, Table 2: silhouette on INEX 2005",
+        "Bacciu and Castellana 2019, Table 2: silhouette on INEX 2005",
         ["states", "model", "paper", *(text for p in COLUMNS for text in (p.name, "verdict"))],
     )
     for row in rows:
@@ -74,7 +74,7 @@ def _silhouettes(runs: Runs, rows: Sequence[Row]) -> Table:
 
 def _clusters(runs: Runs, rows: Sequence[Row]) -> Table:
     table = Table(
-        "Paper 000, Table 3: clusters in use on INEX 2005",
+        "Bacciu and Castellana 2019, Table 3: clusters in use on INEX 2005",
         ["states", "model", "paper", *(text for p in COLUMNS for text in (p.name, "verdict"))],
     )
     for row in rows:
@@ -171,7 +171,8 @@ def _bests(runs: Runs, rows: Sequence[Row]) -> list[tuple[str, Row, Run]]:
 
 def _best_settings(runs: Runs, rows: Sequence[Row]) -> Table:
     table = Table(
-        "Paper 000, Figure 8: clusters in use, best run of the best setting", ["model", "paper", "ours", "verdict"]
+        "Bacciu and Castellana 2019, Figure 8: clusters in use, best run of the best setting",
+        ["model", "paper", "ours", "verdict"],
     )
     for title, row, run in _bests(runs, rows):
         table.rows.append([title, str(FIGURE8[row.model]), str(run.n_clusters), ""])
@@ -235,7 +236,7 @@ def similarity(train: Any) -> Table:
     closest = [names[k] for k in apart.argmax(axis=1)]
     strangers = [name for k, name in enumerate(names) if apart[k].max() > values[k, k]]
     table = Table(
-        "Paper 000, Figure 9: similarity of the classes of INEX 2005",
+        "Bacciu and Castellana 2019, Figure 9: similarity of the classes of INEX 2005",
         ["class", "trees", "within", "closest other class", "similarity to it"],
         [
             [name, str(int((target == u).sum())), f"{values[k, k]:.2f}", closest[k], f"{apart[k].max():.2f}"]
@@ -246,5 +247,5 @@ def similarity(train: Any) -> Table:
     said = ", ".join(strangers) if strangers else "none"
     table.remarks.append(f"Classes more similar to another one than to themselves: {said}; the paper names class 6.")
     data = as_csv(["class", *names], [[name, *map(float, line)] for name, line in zip(names, values, strict=True)])
-    table.pictures["000-figure9"] = Picture(png_bytes(figure, 90), "Figure 9: similarity between classes", data)
+    table.pictures["mixtures-figure9"] = Picture(png_bytes(figure, 90), "Figure 9: similarity between classes", data)
     return table

@@ -190,7 +190,7 @@ def _shock(table: Table) -> None:
     )
 
 
-# Paper 003, in words: improvement over BHMC in AID and in AOD.
+# Huang et al. 2021, in words: improvement over BHMC in AID and in AOD.
 UNIT = 0.01  # in which uncertainty is printed; a fall by no more than that says nothing
 IMPROVEMENT = {"Animals": ("20 to 25 %", "10 %"), "Fashion": ("27 to 28 %", "7.5 %")}
 
@@ -266,16 +266,16 @@ def _budget(method: str) -> str:
 
 
 JUDGES: dict[str, Callable[[Table], None]] = {
-    "000-table1": _table1,
-    "000-figures5-7": _figures5_to_7,
-    "000-tables2-3": _tables2_and_3,
-    "000-figure9": _figure9,
-    "001-table2": _fill,
-    "002-figure4": _figure4,
-    "002-matching": _matching,
-    "002-shock": _shock,
-    "003-animals": _bhmc,
-    "003-fashion": _bhmc,
-    "003-defaults": _against_ward,
-    "004-banana": _banana,
+    "mixtures-table1": _table1,
+    "mixtures-figures5-7": _figures5_to_7,
+    "mixtures-tables2-3": _tables2_and_3,
+    "mixtures-figure9": _figure9,
+    "encoder-table2": _fill,
+    "unions-figure4": _figure4,
+    "unions-matching": _matching,
+    "unions-shock": _shock,
+    "bhmc-animals": _bhmc,
+    "bhmc-fashion": _bhmc,
+    "bhmc-defaults": _against_ward,
+    "nhcm-banana": _banana,
 }

@@ -1,4 +1,4 @@
-"""How far each way of matching two unordered trees stays below the best matching (paper 002, section 5)."""
+"""How far each way of matching two unordered trees stays below the best (Torsello and Hancock 2003, section 5)."""
 
 import time
 from collections.abc import Callable

@@ -1,4 +1,4 @@
-"""Paper 004: the banana experiment of Figure 4, over seeds and scales of the data."""
+"""Mohamad et al. 2015: the banana experiment of Figure 4, over seeds and scales of the data."""
 
 import warnings
 from collections.abc import Callable
@@ -114,10 +114,10 @@ def _sklearn(X: Any, seed: int) -> Any:
 
 
 def banana(quick: bool = False) -> Table:
-    """Paper 004, Figure 4: clusters and sub-clusters of two bananas of 200 points."""
+    """Mohamad et al. 2015, Figure 4: clusters and sub-clusters of two bananas of 200 points."""
     n_seeds = 2 if quick else 20
     table = Table(
-        "Paper 004, Figure 4: two bananas of 200 points",
+        "Mohamad et al. 2015, Figure 4: two bananas of 200 points",
         ["data", "method", "clusters", "sub-clusters", "ARI", "purity", "log joint"],
     )
     for setting in SETTINGS[:1] if quick else SETTINGS:
@@ -143,7 +143,7 @@ def banana(quick: bool = False) -> Table:
         "The paper shows one run and no numbers: few clusters, several sub-clusters, and more groups for DPGMM than "
         "clusters for NHCM.",
     ]
-    table.pictures["004-banana"] = Picture(_picture())
+    table.pictures["nhcm-banana"] = Picture(_picture())
     return table
 
 

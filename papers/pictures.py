@@ -1,4 +1,4 @@
-"""Drawings of the figures of paper 000: each function draws on axes and returns them."""
+"""Drawings of the figures of Bacciu and Castellana 2019: each function draws on axes and returns them."""
 
 from collections.abc import Mapping, Sequence
 from typing import Any

@@ -1,4 +1,4 @@
-"""The ways of fitting that the tables of paper 000 compare, as functions of a row of the table and a seed."""
+"""The fits that the tables of Bacciu and Castellana 2019 compare, as functions of a row of the table and a seed."""
 
 import time
 from typing import Any, Literal, NamedTuple

@@ -1,4 +1,4 @@
-"""Figures printed in paper 000, and those of the prototype that came before this library."""
+"""Figures printed in Bacciu and Castellana 2019, and those of the prototype that came before this library."""
 
 from typing import Literal, NamedTuple
 

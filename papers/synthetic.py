@@ -1,4 +1,4 @@
-"""Paper 000, Table 1: the single model, the finite and the infinite mixture on the synthetic trees."""
+"""Bacciu and Castellana 2019, Table 1: the single model, the finite and the infinite mixture on the synthetic trees."""
 
 from collections.abc import Sequence
 
@@ -59,7 +59,7 @@ def compare(data: str, rows: Sequence[Row], n_runs: int, n_seeds: int, n_iter: i
 
 def _beside_the_paper(runs: Runs, rows: Sequence[Row], n_runs: int) -> Table:
     table = Table(
-        "Paper 000, Table 1: synthetic trees",
+        "Bacciu and Castellana 2019, Table 1: synthetic trees",
         [
             *("states", "model", "prototype", "paper", AUTHORS.name, "verdict", OWN.name, "verdict"),
             *("exact sampler", "verdict"),

@@ -1,4 +1,4 @@
-"""Paper 002, Figure 4: classes of noisy copies of random prototypes, found by structure alone."""
+"""Torsello and Hancock 2003, Figure 4: classes of noisy copies of random prototypes, found by structure alone."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -53,7 +53,7 @@ def figure4(quick: bool = False) -> Table:
     n_runs = 2 if quick else N_RUNS
     ml, kt, *others = WAYS
     table = Table(
-        "Paper 002, Figure 4: classes found among noisy copies of prototypes of 10 nodes",
+        "Torsello and Hancock 2003, Figure 4: classes found among noisy copies of prototypes of 10 nodes",
         [
             *("prototypes", "noise", "reference, ML", ml, "verdict", "reference, KT", kt, "verdict", *others),
             *("default, true number", "default, any prototypes"),

@@ -1,4 +1,4 @@
-"""Slow, obvious twin of the emulated procedure of paper 000's authors: one node at a time, slot reading.
+"""Slow, obvious twin of the authors' procedure (Bacciu and Castellana 2019): one node at a time, slot reading.
 
 Arrays of one component are those of `papers.authors.Theta`; a tree is a list of nodes (parent, slot, label),
 children first.

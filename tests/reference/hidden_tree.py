@@ -127,7 +127,7 @@ def enumerate_tree(tree, theta):
 
 
 def upward_downward(tree, theta, leaky=False):
-    """The recursions of the note, one node at a time; `leaky` plants the error of paper 001's Eq. (4)."""
+    """The recursions of the note, node by node; `leaky` plants the error of Eq. (4) of Bacciu and Castellana 2018."""
     n_slots, n_states = len(theta.switch_prob), theta.emission_prob.shape[0]
     n_labels = theta.emission_prob.shape[1]
     prior, beta, log_prob = [], [], structure_log_prob(tree, theta)

@@ -23,7 +23,7 @@ def classifier(n_components, n_states):
 @pytest.mark.slow
 @pytest.mark.filterwarnings("ignore::arbora.errors.NotConvergedWarning")
 def test_inex_2005_error_is_below_the_published_one():
-    """Paper 001's best of nine settings is 7.30 %; trees of the test set are seldom novel, nonsense always is."""
+    """The published best of nine settings is 7.30 %; trees of the test set are seldom novel, nonsense always is."""
     train, test = split(load_inex2005)
     model = classifier(6, 2).fit(train)
     assert 1.0 - model.score(test) < 0.06
@@ -35,7 +35,7 @@ def test_inex_2005_error_is_below_the_published_one():
 
 @pytest.mark.slow
 def test_inex_2006_error_is_below_the_published_one():
-    """Paper 001's best of nine settings is 69.17 %; a planted fault, classes shuffled in training, is near chance."""
+    """The published best of nine settings is 69.17 %; a planted fault, classes shuffled, is near chance."""
     train, test = split(load_inex2006)
     model = classifier(9, 2).set_params(novelty=None)
     assert 1.0 - model.fit(train).score(test) < 0.65

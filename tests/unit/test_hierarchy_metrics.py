@@ -28,7 +28,7 @@ def some_levels(rng, n=25, depth=3):
 
 
 def twin_separation(X, levels):
-    """Section 5 of paper 003, letter by letter."""
+    """Section 5 of Huang et al. 2021, letter by letter."""
     nodes = [(l, tuple(np.flatnonzero(row == g))) for l, row in enumerate(levels) for g in np.unique(row)]
     inner = {}
     for node in nodes:

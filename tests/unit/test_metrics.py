@@ -273,7 +273,7 @@ def test_truth_of_inex2005():
 
 @pytest.mark.compiled
 def test_class_6_of_inex2005_is_closer_to_class_11_than_to_itself():
-    # The remark of paper 000 on its Figure 9.
+    # The remark of Bacciu and Castellana 2019 on its Figure 9.
     forest = published(datasets.load_inex2005, "train")
     names = np.unique(forest.target).tolist()
     similar = metrics.cluster_similarity(forest, forest.target)

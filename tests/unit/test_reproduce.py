@@ -162,7 +162,7 @@ def test_published_tables_are_whole():
 def test_table_1_has_every_column_and_a_verdict():
     rows = [Row("single", 3, 1), Row("finite", 4, 3), Row("infinite", 4, 2.0)]
     table = synthetic.compare("generated", rows, 1, 2, n_iter=3)
-    judge("000-table1", table)
+    judge("mixtures-table1", table)
     assert [len(row) for row in table.rows] == [len(table.header)] * 3
     assert [row[3] for row in table.rows] == ["0.03 (0.00)", "0.45 (0.05)", "0.51 (0.00)"]
     assert [[cell != "" for cell in row[4:]] for row in table.rows] == [[True] * 4 + [False] * 2] * 2 + [[True] * 6]
@@ -199,10 +199,10 @@ def read_csv(text):
 def test_figures_of_the_synthetic_trees():
     pytest.importorskip("matplotlib")
     table = figures.draw("generated", 1)
-    judge("000-figures5-7", table)
+    judge("mixtures-figures5-7", table)
     assert [row[4] != "" for row in table.rows] == [row[2] != "" for row in table.rows]
     assert "against" in table.rows[-1][4]
-    assert list(table.pictures) == ["000-figure5", "000-figure6", "000-figure7"]
+    assert list(table.pictures) == ["mixtures-figure5", "mixtures-figure6", "mixtures-figure7"]
     assert all(picture.png.startswith(PNG) for picture in table.pictures.values())
     five, six, seven = (read_csv(picture.data) for picture in table.pictures.values())
     n_test = len(runs.load("generated").test)
@@ -218,11 +218,11 @@ def test_tables_and_figures_of_inex():
     pytest.importorskip("matplotlib")
     rows = [Row("finite", 2, 6), Row("infinite", 2, 2.0)]
     table = inex.compare("generated", rows, 1, 3)
-    judge("000-tables2-3", table)
+    judge("mixtures-tables2-3", table)
     for part in (table, *table.more):
         assert {len(row) for row in part.rows} == {len(part.header)}
         assert {row[-1].split()[0] for row in part.rows} <= set(verdict.WORDS)
-    assert list(table.pictures) == ["000-figure8", "000-figure10", "000-figure11"]
+    assert list(table.pictures) == ["mixtures-figure8", "mixtures-figure10", "mixtures-figure11"]
     assert all(picture.png.startswith(PNG) for picture in table.pictures.values())
     eight, ten, _ = (read_csv(picture.data) for picture in table.pictures.values())
     assert sum(int(line["trees"]) for line in eight) == 4 * len(runs.load("generated").test)
@@ -236,12 +236,12 @@ def test_figure_9_is_the_mean_similarity_of_all_pairs():
     pytest.importorskip("matplotlib")
     train = runs.load("generated").train
     table = inex.similarity(train)
-    judge("000-figure9", table)
+    judge("mixtures-figure9", table)
     assert table.verdict.startswith("undefined")  # these trees have no class 6
     kind = np.unique(train.target, return_inverse=True)[1]
     similarity = 1.0 - ab.metrics.ruzicka_distance(train)
     mean = [[similarity[np.ix_(kind == a, kind == b)].mean() for b in range(3)] for a in range(3)]
-    drawn = read_csv(table.pictures["000-figure9"].data)
+    drawn = read_csv(table.pictures["mixtures-figure9"].data)
     np.testing.assert_allclose([[float(line[name]) for name in list(line)[1:]] for line in drawn], mean, rtol=1e-5)
 
 

@@ -1,4 +1,4 @@
-"""The experiments of paper 003: figures of a run, tables and pictures."""
+"""The experiments of Huang et al. 2021: figures of a run, tables and pictures."""
 
 import json
 

@@ -25,7 +25,7 @@ def _small(tmp_path, monkeypatch):
 
 
 def test_an_interrupted_table_goes_on(monkeypatch, tmp_path):
-    run, path = encoder._run, tmp_path / "001-table2.runs"
+    run, path = encoder._run, tmp_path / "encoder-table2.runs"
 
     def interrupted(corpus, setting, *rest):
         if setting == (2, 11):
@@ -40,7 +40,7 @@ def test_an_interrupted_table_goes_on(monkeypatch, tmp_path):
         table = encoder.table2(quick=True)
     assert [row[:3] for row in table.rows] == [[NAME, "2", "6"], [NAME, "2", "11"]]
     assert [row[7] for row in table.rows] == ["25.00", "12.50"]  # the first is kept, not run again
-    judge("001-table2", table)
+    judge("encoder-table2", table)
     assert [row[8] for row in table.rows] == ["differs (+7.34)", "matches"]
     assert any("Hidden units chosen: " in remark for remark in table.remarks)
     assert [row[0] for row in table.more[0].rows] == list(encoder.OTHERS)

@@ -75,20 +75,20 @@ def test_a_page_is_read_back():
 
 def test_judging_again_changes_nothing():
     table = whole()
-    judge("001-table2", table)
+    judge("encoder-table2", table)
     assert table.rows[0][2] == "better (-2.50)"
     assert table.verdict == "error %: better 1"
     again = copy.deepcopy(table)
-    judge("001-table2", again)
+    judge("encoder-table2", again)
     assert again == table
 
 
 def claimed(row):
-    """The verdicts of paper 003's table on one regularised run."""
+    """The verdicts of Huang et al. 2021's table on one regularised run."""
     header = ["model", "improvement AID / AOD", "uncertainty by level"]
-    table = Table("Paper 003: Animals", header, [["BHMC, finite", "-", "0.76 / 0.5"], ["RBHMC, finite, C=1", *row]])
-    judge("003-animals", table)
-    judge("003-animals", table)  # in place of what was there
+    table = Table("Huang 2021: Animals", header, [["BHMC, finite", "-", "0.76 / 0.5"], ["RBHMC, finite, C=1", *row]])
+    judge("bhmc-animals", table)
+    judge("bhmc-animals", table)  # in place of what was there
     (part,) = table.more
     return [part.rows[0][k] for k in (3, 6, 8)]
 
@@ -105,8 +105,8 @@ def test_bananas_in_words():
         ["d", "DPGMM, 10 sweeps, Gibbs only", "4.0 (1.7)", "-", "", "", ""],
         ["d", "DPGMM, 200 sweeps", "6.2 (0.4)", "-", "", "", ""],
     ]
-    table = Table("Paper 004", ["data", "method", "clusters", "sub-clusters", "ARI", "purity", "log joint"], rows)
-    judge("004-banana", table)
+    table = Table("Mohamad 2015", ["data", "method", "clusters", "sub-clusters", "ARI", "purity", "log joint"], rows)
+    judge("nhcm-banana", table)
     assert [[row[3], row[5]] for row in table.more[0].rows] == [["matches", "matches"], ["differs", "differs"]]
 
 
@@ -119,7 +119,7 @@ def test_a_drop_is_found_where_it_is():
     pairs = {10: 1.0, 20: 0.98, 30: 0.95, 40: 0.8, 50: 0.75}
     rows = [row(n, noise, value - 0.01 * n) for n in (2, 3, 4) for noise, value in pairs.items()]
     table = Table("Figure 4", header, rows)
-    judge("002-figure4", table)
+    judge("unions-figure4", table)
     assert [words.split(":")[0] for *_, words in table.more[0].rows] == ["matches"] * 3
     assert table.rows[0][4] == "better (+0.08)"
     assert table.rows[3][4] == "differs (-0.12)"
@@ -138,7 +138,7 @@ def test_figure_9_is_judged_by_its_numbers(cells, verdict):
     header = ["class", "trees", "within", "closest", "similarity"]
     rows = [["5", "9", "0.70", "6", "0.60"], ["6", "12", *cells], ["11", "8", "0.80", "6", cells[2]]]
     table = Table("Figure 9", header, rows)
-    judge("000-figure9", table)
+    judge("mixtures-figure9", table)
     word, _, why = table.verdict.partition(": ")
     assert word == verdict
     assert f"{cells[0]} within, and {cells[2]} with class {cells[1]}," in why

@@ -11,7 +11,7 @@ from .published import LabelledRows
 def make_bananas(
     n_per_class: int = 200, radius: float = 5.0, noise: float = 0.3, random_state: Any = None
 ) -> LabelledRows:
-    """Draw two interlocking arcs of 225 degrees with Gaussian noise around them (PRTools' gendatb; paper 004).
+    """Draw two interlocking arcs of 225 degrees with Gaussian noise (PRTools' gendatb; Mohamad et al. 2015).
 
     >>> make_bananas(3, random_state=0).X.shape
     (6, 2)

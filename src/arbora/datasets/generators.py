@@ -1,4 +1,4 @@
-"""Generators of forests: the left / symmetric / right trees of paper 000, chains, and random trees of any size."""
+"""Generators of forests: left / symmetric / right trees (Bacciu and Castellana 2019), chains, random trees."""
 
 from typing import Any
 
@@ -8,8 +8,8 @@ from numpy.typing import NDArray
 from ..forest.forest import MISSING, Forest
 from .kernels.growth import grow_trees
 
-# Paper 000 section 6.1 prints neither; both were measured on the published file: probability of a child in each of the
-# three slots, and the range, ends included, of the size at which a tree stops growing.
+# Bacciu and Castellana 2019 print neither; both were measured on the published file: probability of a child in each
+# of the three slots, and the range, ends included, of the size at which a tree stops growing.
 ASYMMETRIC_CLASSES = {
     "left": ((0.9, 0.3, 0.1), (20, 25)),
     "symmetric": ((0.6, 0.6, 0.6), (50, 60)),
@@ -18,7 +18,7 @@ ASYMMETRIC_CLASSES = {
 
 
 def make_asymmetric_trees(n_per_class: int = 260, random_state: Any = None) -> Forest:
-    """Draw left-leaning, symmetric and right-leaning ternary trees, the synthetic task of paper 000 section 6.1.
+    """Draw left-leaning, symmetric and right-leaning ternary trees (Bacciu and Castellana 2019, section 6.1).
 
     A tree grows level by level: each node has a child in slot l with probability p_l, until the tree has the size drawn
     for it; one that dies out before is drawn again.  The label of a node is its number of children, "0" to "3", so that

@@ -1,4 +1,4 @@
-"""Noisy copies of random prototype trees: the synthetic task of paper 002, section 6.1."""
+"""Noisy copies of random prototype trees: the synthetic task of Torsello and Hancock 2003, section 6.1."""
 
 from typing import Any
 

@@ -25,7 +25,7 @@ class LabelledRows(NamedTuple):
 
 
 def load_inex2005(split: str | None = None) -> Forest:
-    """INEX 2005, structure of XML documents (papers 000, 001): 4,820 training and 4,811 test trees, 11 classes.
+    """INEX 2005, structure of XML documents: 4,820 training and 4,811 test trees, 11 classes.
 
     `split` is "train", "test" or None for both, training trees first; the vocabulary is always that of both.
     """
@@ -33,7 +33,7 @@ def load_inex2005(split: str | None = None) -> Forest:
 
 
 def load_inex2006(split: str | None = None) -> Forest:
-    """INEX 2006, structure of XML documents (paper 001): 6,053 training and 6,054 test trees, 18 classes.
+    """INEX 2006, structure of XML documents: 6,053 training and 6,054 test trees, 18 classes.
 
     `split` is "train", "test" or None for both, training trees first; the vocabulary is always that of both.
     """
@@ -41,7 +41,7 @@ def load_inex2006(split: str | None = None) -> Forest:
 
 
 def load_synthetic(split: str | None = None) -> Forest:
-    """The published left / symmetric / right trees of paper 000 section 6.1: 600 training and 180 test trees.
+    """Left / symmetric / right trees of Bacciu and Castellana 2019, section 6.1: 600 training and 180 test trees.
 
     Labels "1" to "4" are the number of children plus one, as published; `make_asymmetric_trees` draws more of the kind.
     """
@@ -51,12 +51,12 @@ def load_synthetic(split: str | None = None) -> Forest:
 
 
 def load_shock() -> Forest:
-    """Shock-like trees of the 216 Kimia silhouettes (the kind of data of paper 002), 18 classes of 12."""
+    """Shock-like trees of the 216 Kimia silhouettes (as in Torsello and Hancock 2003), 18 classes of 12."""
     return read_jsonl(_find("shock", "kimia216_shock.jsonl.gz"), progress=False)
 
 
 def load_animals() -> LabelledRows:
-    """33 animals by 102 yes-or-no features (Kemp and Tenenbaum 2008; paper 003), 8 classes."""
+    """33 animals by 102 yes-or-no features (Kemp and Tenenbaum 2008; Huang et al. 2021), 8 classes."""
     with _find("animals", "animals33.csv").open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
     return LabelledRows(
@@ -67,7 +67,7 @@ def load_animals() -> LabelledRows:
 
 
 def load_fashion() -> LabelledRows:
-    """100 Fashion-MNIST images (the size used by paper 003), ten of each class, 784 pixels scaled to 0..1."""
+    """100 Fashion-MNIST images (the size used by Huang et al. 2021), ten of each class, 784 pixels scaled to 0..1."""
     with np.load(_find("fashion", "fashion100.npz")) as file:
         image, code = file["X"], file["y"]
     rank = np.zeros(len(code), int)  # among the images of the class

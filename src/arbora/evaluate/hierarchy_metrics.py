@@ -1,4 +1,4 @@
-"""How good a hierarchy is: tight and separate nodes (paper 003), agreement with known classes, Dasgupta's cost.
+"""How good a hierarchy is: tight and separate nodes (Huang et al. 2021), agreement with known classes, Dasgupta's cost.
 
 `levels` has the group of each datum on each level below the root, [level, datum], coarse to fine.  Groups of a level
 are its nodes; their parents are the groups of the level above.
@@ -19,7 +19,7 @@ Ints = NDArray[np.int64]
 
 
 class Separation(NamedTuple):
-    """Distances of paper 003, section 5, of one tree; all squared, as there."""
+    """Distances of Huang et al. 2021, section 5, of one tree; all squared, as there."""
 
     inner: float  # AID: mean over nodes of the mean squared distance of two members, 0 for a node of one
     inner_shared: float  # the same over nodes of two members or more: cutting data apart does not improve it
@@ -66,7 +66,7 @@ def separation(X: ArrayLike, levels: ArrayLike) -> Separation:
 
 
 def f_measure(target: ArrayLike, labels: ArrayLike) -> float:
-    """Class-weighted best F of any group (Steinbach, Karypis and Kumar 2000), as paper 003 reports it.
+    """Class-weighted best F of any group (Steinbach, Karypis and Kumar 2000), as Huang et al. 2021 reports it.
 
     >>> round(f_measure(["a", "a", "b"], [0, 0, 0]), 3)
     0.7

@@ -60,7 +60,9 @@ def _count_pairs(forest: Forest, n_slots: int) -> sp.csr_array:
 
 
 def ruzicka_distance(a: Any, b: Any = None) -> Floats:
-    """Dense matrix of Ruzicka's distances, d(R, R') = 1 - sum min(R, R') / sum max(R, R'), Eq. (9) of paper 000.
+    """Dense matrix of Ruzicka's distances, d(R, R') = 1 - sum min(R, R') / sum max(R, R').
+
+    Eq. (9) of Bacciu and Castellana 2019.
 
     `a` and `b` are forests (their labels are matched by name) or matrices of counts, sparse or not, one row a tree;
     without `b`, the rows of `a` among themselves.  Two empty rows are at distance 0.
@@ -88,8 +90,8 @@ def silhouette_samples(
     b is the smallest mean distance to the trees of another cluster; a, the mean distance to those of the own one, is
 
     - ``convention="sklearn"``: Rousseeuw's; the tree itself is left out of a, and a tree alone in its cluster scores 0;
-    - ``convention="paper"``: Eq. (11) of paper 000 as printed; the tree itself counts, at distance 0, so that a tree
-      alone in its cluster scores 1.  Where Rousseeuw's s >= 0 it is s + (1 - s) / (size of the cluster).
+    - ``convention="paper"``: Eq. (11) of Bacciu and Castellana 2019 as printed; the tree itself counts, at distance 0:
+      a tree alone in its cluster scores 1.  Where Rousseeuw's s >= 0 it is s + (1 - s) / (size of the cluster).
 
     a = b = 0 scores 0.  With a single cluster b is a minimum over nothing: both conventions refuse it, and
     scikit-learn's also refuses clusters of one tree each.  `data` is a forest or a matrix of counts, one row a tree;
@@ -126,7 +128,7 @@ def silhouette_samples(
 def silhouette_score(
     data: Any, labels: ArrayLike, convention: Convention = "sklearn", metric: str = "ruzicka", n_jobs: int | None = None
 ) -> float:
-    """Mean silhouette of all trees, Eqs. (10-11) of paper 000; see `silhouette_samples` for the two conventions.
+    """Mean silhouette of all trees (Bacciu and Castellana 2019, Eqs. 10-11); `silhouette_samples` has two conventions.
 
     >>> round(silhouette_score(["a", "a", ("b", ["c"]), ("b", ["d"])], [0, 0, 1, 1]), 3)
     0.667
@@ -135,7 +137,7 @@ def silhouette_score(
 
 
 def cluster_similarity(data: Any, labels: ArrayLike, n_jobs: int | None = None) -> Floats:
-    """Mean Ruzicka similarity, sum min / sum max, between the trees of any two clusters, Figure 9 of paper 000.
+    """Mean Ruzicka similarity between the trees of any two clusters (Bacciu and Castellana 2019, Figure 9).
 
     Row and column c belong to ``numpy.unique(labels)[c]``.  The mean runs over all pairs, as the paper says, so on the
     diagonal it includes the similarity, 1, of each tree to itself.

@@ -1,4 +1,4 @@
-"""One tree for all draws of hierarchies, starts for chains, and where new data belong (paper 003)."""
+"""One tree for all draws of hierarchies, starts for chains, and where new data belong (Huang et al. 2021)."""
 
 from typing import NamedTuple, Self
 

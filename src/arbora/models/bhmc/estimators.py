@@ -1,4 +1,4 @@
-"""BHMC and RBHMC: a tree of groups whose nodes are mixtures that share components (paper 003; see bhmc.md)."""
+"""BHMC and RBHMC: a tree of groups whose nodes are mixtures that share components (Huang et al. 2021; see bhmc.md)."""
 
 import logging
 import os

@@ -1,4 +1,4 @@
-"""Chains over hierarchies of paper 003: one sweep of paths, components, weights and discriminants."""
+"""Chains over hierarchies of Huang et al. 2021: one sweep of paths, components, weights and discriminants."""
 
 from collections.abc import Mapping
 from typing import Any, NamedTuple

@@ -24,7 +24,7 @@ Arrays = dict[str, NDArray[Any]]
 
 READOUTS = ("mlp", "logistic")
 KINDS = {"LogisticRegression": LogisticRegression, "MLPClassifier": MLPClassifier}  # those that files hold
-N_FOLDS = 3  # of paper 001's choice of hidden units, and of calibration
+N_FOLDS = 3  # of Bacciu and Castellana 2018's choice of hidden units, and of calibration
 MOST_WEIGHT = 1e30  # products of the weights of some layers, and sums of them, are numbers still
 HOLD_OUT_FROM = 1000  # with fewer trees a held-out tenth says too little to stop by
 
@@ -37,8 +37,8 @@ def make_readout(
 ) -> Any:
     """A neural network of one hidden layer, or logistic regression, with settings that suit the number of trees.
 
-    Several numbers of hidden units: the best by 3-fold cross-validation, as paper 001 chooses.  Rows of length one
-    need larger weights than counts, so logistic regression holds its weights back less.
+    Several numbers of hidden units: the best by 3-fold cross-validation, as in Bacciu and Castellana 2018.  Rows of
+    length one need larger weights than counts, so logistic regression holds its weights back less.
     """
     if kind == "logistic" and unit_rows:
         return LogisticRegression(C=UNIT_ROWS_C, max_iter=300, tol=1e-3, random_state=seed)

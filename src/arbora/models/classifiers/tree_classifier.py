@@ -1,4 +1,4 @@
-"""TreeClassifier: a mixture of hidden trees as encoder, and a read-out that tells classes apart (paper 001)."""
+"""TreeClassifier: patterns or codes of trees (Bacciu and Castellana 2018), and a read-out that separates classes."""
 
 import contextlib
 import warnings
@@ -38,8 +38,8 @@ class TreeClassifier(ForestClassifier):
         ``"mixture"`` is a `HiddenTreeMixture` with two components per class, 4 states and ``encoding="score"``.  Else a
         mixture, or any transformer of forests.  It is fitted without looking at the classes.
     readout : ``"auto"`` is ``"logistic"`` on patterns and ``"mlp"`` on all other codes; ``"logistic"`` (logistic
-        regression), ``"mlp"`` (a neural network of one hidden layer, as in paper 001, much slower), or any
-        scikit-learn classifier.
+        regression), ``"mlp"`` (a neural network of one hidden layer, as in Bacciu and Castellana 2018, much slower), or
+        any scikit-learn classifier.
     hidden_units : of the neural network; of several the best by 3-fold cross-validation on the codes is taken.
     calibration : ``"temperature"`` makes probabilities as sure as held-out trees justify (3 more fits of the read-out).
     class_weight : ``"balanced"``, or a dict of weights by class; None weighs all trees alike.

@@ -1,4 +1,4 @@
-"""TreeEditClustering: edit distances between all trees, then clustering of the matrix (a comparator of paper 002)."""
+"""TreeEditClustering: edit distances between all trees, then clustering of the matrix (Torsello and Hancock 2003)."""
 
 from typing import Any, ClassVar, Literal, Self
 

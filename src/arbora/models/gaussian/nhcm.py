@@ -1,4 +1,4 @@
-"""NHCM: clusters of sub-clusters of Gaussian data (paper 004); the note beside this file has the equations."""
+"""NHCM: clusters of sub-clusters of Gaussian data (Mohamad et al. 2015); note.md has the equations."""
 
 import os
 from typing import Any, Literal

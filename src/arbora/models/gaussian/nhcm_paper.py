@@ -1,4 +1,4 @@
-"""The procedure of paper 004, Algorithm 1, behind the interface of the exact sampler."""
+"""The procedure of Mohamad et al. 2015, Algorithm 1, behind the interface of the exact sampler."""
 
 from collections.abc import Mapping
 

@@ -1,4 +1,4 @@
-"""UnionEmbedding: all trees in one union, a vector of node indicators each, then clustering (paper 002's rival)."""
+"""UnionEmbedding: all trees in one union, node indicators of each, then clustering (Torsello and Hancock 2003)."""
 
 from typing import Any, ClassVar, Self
 

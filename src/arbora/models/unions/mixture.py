@@ -1,4 +1,4 @@
-"""TreeUnionMixture: classes of trees by structure alone, as many as shorten the description (paper 002)."""
+"""TreeUnionMixture: groups of trees by structure alone, by description length (Torsello and Hancock 2003)."""
 
 import logging
 import warnings

@@ -1,4 +1,4 @@
-"""Seat each datum at a leaf of a hierarchy and in a mixture component (paper 003, models/bhmc.md).
+"""Seat each datum at a leaf of a hierarchy and in a mixture component (Huang et al. 2021, models/bhmc.md).
 
 Nodes live in a pool of slots; slot 0 is the root.  A finite tree is complete and laid out as a heap: the children of z
 are B z + 1 ... B z + B.  A nested tree grows and shrinks, and keeps its free slots on a stack.  Component means are

@@ -1,4 +1,4 @@
-"""Weights of components in the nodes, means and variances of components, and the likelihoods of a draw (paper 003)."""
+"""Weights of components in nodes, means and variances of components, likelihoods of a draw (Huang et al. 2021)."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""Discriminants of the nodes under a max-margin regulariser (paper 003): exact by slices, or as the paper has it."""
+"""Discriminants of the nodes under a max-margin regulariser (Huang et al. 2021): exact by slices, or as printed."""
 
 import numpy as np
 

@@ -4,8 +4,8 @@ The best matching below a pair of nodes is a set of pairs no two of which are co
 largest weight in the graph of compatible pairs.  Weights are known bottom-up: that of a pair is its own gain and the
 clique below it.  A pair that is worth no more than a pair below it is dropped, since the deeper one leaves more room.
 
-Cliques are found exactly (`edit`), by replicator dynamics (`relaxation`, as paper 002 does), or greedily with swaps
-(`greedy`).  Exact search bounds a set of pairs by a linear programme: the pairs on a path from a leaf to the root
+Cliques are found exactly (`edit`), by replicator dynamics (`relaxation`, as in Torsello and Hancock 2003), or greedily
+with swaps (`greedy`).  Exact search bounds a set of pairs by a linear programme: the pairs on a path from a leaf to the root
 exclude each other, so at most one is taken for every leaf of either tree.  The programme is often integral, and its
 reduced costs discard most pairs where it is not.
 """
@@ -727,7 +727,7 @@ def greedy(a, b, gain):
 
 
 def relaxation(a, b, gain):
-    """A matching from cliques by replicator dynamics, as in paper 002."""
+    """A matching from cliques by replicator dynamics, as in Torsello and Hancock 2003."""
     return _match(a, b, gain, RELAXATION, 0)
 
 

@@ -1,4 +1,4 @@
-"""Algorithm 1 of paper 004 with its equations as printed: kept for the paper's figures, not a sampler of its model.
+"""Algorithm 1 of Mohamad et al. 2015 as printed: kept for the paper's figures, not a sampler of its model.
 
 What is literal: a datum chooses among the sub-clusters of its own cluster only, with the weights of Eq. (24); the scale
 matrix of Eq. (20) has no scatter between sub-clusters; a new sub-cluster has the prior predictive of Eq. (23); a
