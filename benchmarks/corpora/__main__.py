@@ -9,7 +9,10 @@ import json
 from pathlib import Path
 
 from .build import facts, make
-from .development import DEVELOPMENT
+from .development import DEVELOPMENT as FIRST
+from .development_more import MORE_DEVELOPMENT
+
+DEVELOPMENT = (*FIRST, *MORE_DEVELOPMENT)
 
 
 def _recipes(options):

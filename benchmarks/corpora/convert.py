@@ -88,8 +88,11 @@ def glycan_tree(text):
 _LISP = re.compile(r'"(?:\\.|[^"\\])*"|[()]|[^\s()"]+')
 
 
-def s_expression(text, atoms=False):
-    """The first s-expression of a text: a bracket is a node with its first word as label; words are left out."""
+def s_expression(text, leaf=None):
+    """The first s-expression of a text: a bracket is a node with its first word as label.
+
+    Other words are left out, or are leaves with the label that `leaf` makes of them.
+    """
     stack, root = [], None
     for token in _LISP.finditer(text):
         word = token[0]
@@ -104,13 +107,68 @@ def s_expression(text, atoms=False):
             stack[-1][1].append(node)
         elif stack and stack[-1][0] is None:
             stack[-1][0] = word
-        elif stack and atoms:
-            stack[-1][1].append("text" if word[0] == '"' else "number" if _is_number(word) else "word")
+        elif stack and leaf:
+            stack[-1][1].append(leaf(word))
     return root
 
 
-def _is_number(word):
-    return bool(re.fullmatch(r"[-+]?\d*\.?\d+([eE][-+]?\d+)?", word))
+_TYPE = re.compile(r"->|=>|::|'?\[|\]|'?\(#?|#?\)|,|[A-Za-z_][\w.']*#*|\"[^\"]*\"|\d+|[^\sA-Za-z_\[\](),]+")
+
+
+def haskell_type(text):
+    """The tree of a Haskell type, or None; a chain of arrows is one node, and so are all names of variables."""
+    words = [word for word in _TYPE.findall(text) if word not in ("!", "~", "@")]
+    try:
+        node, rest = _arrows(words)
+    except (IndexError, ValueError):
+        return None
+    return None if rest else node
+
+
+def _arrows(words):
+    """What is left of arrows at this level of brackets: the parts between them, under one node."""
+    if words[0] == "forall":
+        words = words[words.index(".") + 1 :]
+    parts, sign = [], ""
+    while True:
+        part, words = _application(words)
+        parts.append(part)
+        if not words or words[0] not in ("->", "=>"):
+            break
+        sign, words = words[0], words[1:]
+        if sign == "=>":  # what is before it is a constraint on all that follows
+            inner, words = _arrows(words)
+            return ("=>", [*parts, inner]), words
+    return (("->", parts) if len(parts) > 1 else parts[0]), words
+
+
+def _application(words):
+    head, words = _atom(words)
+    arguments = []
+    while words and words[0] not in ("->", "=>", "]", ")", "#)", ","):
+        argument, words = _atom(words)
+        arguments.append(argument)
+    name, children = head
+    return (name, [*children, *arguments]), words
+
+
+def _atom(words):
+    word, words = words[0], words[1:]
+    close = {"[": "]", "'[": "]", "(": ")", "'(": ")", "(#": "#)"}.get(word)
+    if close is None:
+        if word in ("->", "=>", "]", ")", "#)", ",", "::"):
+            raise ValueError(word)
+        return ("variable" if word[0].islower() or word[0] == "_" else word.split(".")[-1], []), words
+    parts = []
+    while words[0] != close:
+        if words[0] == ",":
+            words = words[1:]
+        else:
+            part, words = _arrows(words)
+            parts.append(part)
+    if close == ")" and len(parts) == 1:
+        return parts[0], words[1:]
+    return ("[]" if close == "]" else "(,)", parts), words[1:]
 
 
 def newick_shape(text):
