@@ -5,9 +5,9 @@ largest weight in the graph of compatible pairs.  Weights are known bottom-up: t
 clique below it.  A pair that is worth no more than a pair below it is dropped, since the deeper one leaves more room.
 
 Cliques are found exactly (`edit`), by replicator dynamics (`relaxation`, as in Torsello and Hancock 2003), or greedily
-with swaps (`greedy`).  Exact search bounds a set of pairs by a linear programme: the pairs on a path from a leaf to the root
-exclude each other, so at most one is taken for every leaf of either tree.  The programme is often integral, and its
-reduced costs discard most pairs where it is not.
+with swaps (`greedy`).  Exact search bounds a set of pairs by a linear programme: the pairs on a path from a leaf to the
+root exclude each other, so at most one is taken for every leaf of either tree.  The programme is often integral, and
+its reduced costs discard most pairs where it is not.
 """
 
 from typing import NamedTuple
