@@ -49,33 +49,87 @@ class Rival(NamedTuple):
 
 
 class BHMC(VectorEstimator):
-    """Bayesian hierarchical mixture clustering: rows sorted into a tree whose leaves are mixtures of shared components.
+    """Bayesian hierarchical mixture clustering: rows sorted into a tree whose nodes are mixtures of shared components.
 
     Parameters
     ----------
-    depth : levels below the root.
-    tree : ``"finite"`` gives every inner node `branching` children, some of them empty; ``"nested"`` is the nested
-        Chinese restaurant process, with as many as the data ask for.
-    procedure : ``"exact"`` samples the model.  ``"own"`` and ``"paper"`` judge a new path as Appendix A and Algorithm 2
-        of the paper do; for ``tree="nested"`` only, and samplers of no known distribution once there is a regulariser.
-    path_concentration, weight_concentration, root_concentration : alpha, gamma and gamma_0 of the paper: larger means
-        more nodes, weights of children closer to their parent's, and more components.
-    component_variance, mean_variance : variance of the data within a component and of the means of components, in the
-        scaled space (where the data have mean variance one); None learns them.
-    scaling : ``"columns"`` brings each column to variance one, ``"common"`` all of them by one factor, None not at all;
-        ``"auto"`` is "columns" if the largest deviation of a column is above ten times the median one, else "common".
-    n_projected : principal components kept, if there are more columns; None keeps the columns.
-    start : ``"ward"`` begins the chains at a Ward tree, ``"prior"`` at trees from the prior.
-    estimate : which tree stands for all draws: ``"consensus"`` is the Ward tree of how often two rows part ways, over
-        all levels and draws, and of their distance, cut where each level departs least from the draws (beyond 5,000
-        rows: as the next); ``"least_squares"`` the draw closest to the co-occurrence, ``"vi"`` has the least
-        expected variation of information on each level, ``"best"`` is the draw of highest (regularised) complete-data
+    depth : int, default 3
+        Levels below the root.
+    tree : {"finite", "nested"}, default "finite"
+        "finite" gives every inner node `branching` children, some of them empty.  "nested" is the nested Chinese
+        restaurant process, in which the data decide the number of children.
+    branching : int, default 5
+        Children of each inner node of a finite tree.
+    procedure : {"exact", "own", "paper"}, default "exact"
+        "exact" samples the model.  "own" and "paper" accept a new path as Appendix A and Algorithm 2 of Huang et al.
+        do. They need ``tree="nested"``, and with a regulariser their stationary distribution is unknown.
+    path_concentration : float, default 1.0
+        alpha of the paper.  Larger values give more nodes.
+    weight_concentration : float, default 0.5
+        gamma of the paper.  Larger values keep the weights of children closer to those of their parent.
+    root_concentration : float, default 1.0
+        gamma_0 of the paper.  Larger values give more components.
+    component_variance, mean_variance : float or None, default None
+        Variance of the data within a component, and of the means of components, in the scaled space, where the data
+        have mean variance one.  None learns them.
+    scaling : {"auto", "columns", "common"} or None, default "auto"
+        "columns" scales each column to variance one, "common" scales all by one factor, None does not scale.  "auto" is
+        "columns" if the largest standard deviation of a column exceeds ten times the median one, else "common".
+    n_projected : int or None, default 10
+        Principal components to keep where there are more columns.  None keeps the columns.
+    start : {"ward", "prior"}, default "ward"
+        Chains start at a Ward tree, or at draws from the prior.
+    estimate : {"consensus", "least_squares", "vi", "best"}, default "consensus"
+        The tree that represents all draws.  "consensus" is the Ward tree of how often two rows separate, over all
+        levels and draws, and of their distance; each level is cut where it departs least from the draws.  (Above 5,000
+        rows it is "least_squares".)  "least_squares" is the draw closest to the co-occurrence, "vi" the draw of least
+        expected variation of information, summed over levels, "best" the draw of highest (regularised) complete
         log-likelihood.
-    n_iter, burn_in, thin, n_chains, n_jobs : sweeps of each chain; draws are kept after `burn_in` (None: half), every
-        `thin`; chains run in `n_jobs` threads, and the result does not depend on it.
+    n_iter, thin, n_chains : int, default 1000, 5 and 4
+        Sweeps of each chain, the step between draws that are kept, and the number of chains.
+    burn_in : int or None, default None
+        Sweeps that are not kept; None is half of them.
+    checkpoint : path or None, default None
+        Folder in which chains are saved as they run, and from which an interrupted fit continues.
+    n_jobs : int or None, default None
+        Threads that run the chains.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed.  The same seed gives the same result.
+    verbose : int, default 0
+        Whether to show a progress bar.
 
-    `level_labels_` has the groups of each level, coarse to fine, `labels_` those of the first, `hierarchy_` the tree.
-    `compare` sets it beside Ward and average linkage.  `trace_` holds the draws and ``trace_.info`` the likelihoods.
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,)
+        Group of each row on the coarsest level.
+    level_labels_ : list of ndarray
+        Groups of each level, coarse to fine.
+    hierarchy_ : Hierarchy
+        The tree.
+    component_ : ndarray of shape (n_rows,)
+        Component of each row in the chosen draw.
+    variance_ : ndarray of shape (2,)
+        Variance within components and of their means, of the chosen draw.
+    trace_ : Trace
+        The draws; ``trace_.info`` holds their likelihoods.
+
+    See Also
+    --------
+    RBHMC : the same model with a max-margin regulariser.
+
+    References
+    ----------
+    Huang, Ng, Laitonjam and Hurley (2021), Posterior regularization on Bayesian hierarchical mixture clustering,
+    arXiv:2105.06903.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arbora import BHMC
+    >>> rows = np.random.default_rng(0).normal(size=(30, 2)) + 8.0 * (np.arange(30) % 3)[:, None]
+    >>> model = BHMC(depth=2, n_iter=60, n_chains=1, random_state=0).fit(rows)
+    >>> len(model.level_labels_), model.hierarchy_.n_data
+    (2, 30)
     """
 
     _label_level: ClassVar[int] = 0
@@ -311,13 +365,49 @@ class BHMC(VectorEstimator):
 
 
 class RBHMC(BHMC):
-    """`BHMC` with a max-margin regulariser that draws siblings apart.
+    """`BHMC` with a max-margin regulariser that separates siblings.
 
-    Every node has a direction; a datum pays 2 x `regularization` (None: 5 / number of rows) for each unit by which its
-    score along the direction of its own node falls short of a sibling's plus `margin`, at the worst level of its path.
-    `direction_scale` is the deviation of the prior of directions.  With `intercept` a boundary between siblings may lie
-    anywhere; without, as in the paper, all pass through the mean of the data.  With ``regularization=0`` this is
-    `BHMC`.  All other parameters are its own.
+    Every node has a direction.  A row pays 2 x `regularization` for each unit by which its score along the direction of
+    its own node falls short of a sibling's score plus `margin`, at the worst level of its path.
+
+    Parameters
+    ----------
+    depth : int, default 3
+        Levels below the root.
+    regularization : float or None, default None
+        Strength of the regulariser, C in the paper; None is 5 / number of rows.  With 0 this is `BHMC`.
+    margin : float, default 10.0
+        Margin between the score of a node and those of its siblings, epsilon_0 in the paper.
+    direction_scale : float, default 1.0
+        Standard deviation of the prior of directions, nu_0 in the paper.
+    intercept : bool, default False
+        Whether a boundary between siblings may lie anywhere.  Without it, as in the paper, all boundaries pass through
+        the mean of the data.
+    tree, branching, procedure : as in `BHMC`
+    path_concentration, weight_concentration, root_concentration : as in `BHMC`
+    component_variance, mean_variance, scaling, n_projected, start, estimate : as in `BHMC`
+    n_iter, burn_in, thin, n_chains, checkpoint, n_jobs, random_state, verbose : as in `BHMC`
+
+    Attributes
+    ----------
+    labels_, level_labels_, hierarchy_, component_, variance_, trace_ : as in `BHMC`
+
+    See Also
+    --------
+    BHMC : the model without the regulariser.
+
+    References
+    ----------
+    Huang, Ng, Laitonjam and Hurley (2021), Posterior regularization on Bayesian hierarchical mixture clustering,
+    arXiv:2105.06903.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arbora import RBHMC
+    >>> rows = np.random.default_rng(0).normal(size=(30, 2)) + 8.0 * (np.arange(30) % 3)[:, None]
+    >>> RBHMC(depth=2, n_iter=60, n_chains=1, random_state=0).fit(rows).labels_.shape
+    (30,)
     """
 
     def __init__(

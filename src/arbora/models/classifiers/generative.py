@@ -21,21 +21,47 @@ Floats = NDArray[np.float64]
 
 
 class GenerativeTreeClassifier(ForestClassifier):
-    """Tell classes of trees apart by which class's own model makes a tree most probable.
+    """Classify trees by the class whose own model makes a tree most probable.
 
     Parameters
     ----------
-    model : the model of a class, a `HiddenTreeMixture` or a `HiddenTree`; None is a hidden tree of 4 states.  All
-        classes share labels and slots; with a prior above one, a label that only other classes have is improbable, not
-        impossible.
-    class_prior : None for the shares of the training trees, ``"uniform"``, or a probability for each of `classes_`.
-    calibration : ``"temperature"`` makes probabilities as sure as held-out trees justify.
-    novelty : `is_novel` marks trees more surprising than all but this share of the training trees, each judged by
-        models that have not seen it (3 more fits of every model, the same as for calibration); None does without.
-    random_state : a seed, or a generator, that replaces the model's own.
-    verbose : whether to show progress, model by model.
+    model : HiddenTreeMixture, HiddenTree or None, default None
+        Model of each class; None is a hidden tree of 4 states.  All classes share labels and slots.  With a prior above
+        one, a label that only other classes have is improbable, not impossible.
+    class_prior : "uniform", array or None, default None
+        Prior of the classes: None uses their shares of the training trees, "uniform" equal shares, an array one
+        probability for each of `classes_`.
+    calibration : {"temperature"} or None, default None
+        "temperature" makes probabilities as certain as held-out trees justify.
+    novelty : float or None, default 0.01
+        `is_novel` marks trees more surprising than all but this share of the training trees.  Each training tree is
+        judged by models that have not seen it, which takes 3 more fits of every model; calibration uses the same fits.
+        None leaves it out.
+    random_state : int, Generator or None, default None
+        Seed; it replaces that of the model.
+    verbose : int, default 0
+        Whether to show progress, model by model.
 
-    `models_` are the fitted models, in the order of `classes_`.
+    Attributes
+    ----------
+    classes_ : ndarray
+        The classes, in order.
+    models_ : list
+        The fitted model of each class.
+    class_prior_ : ndarray
+        Prior probability of each class.
+    temperature_ : float
+        Divisor of log-probabilities.
+    surprise_quantiles_ : ndarray
+        Quantiles of the surprise of training trees; empty if `is_novel` is not available.
+
+    Examples
+    --------
+    >>> from arbora import GenerativeTreeClassifier
+    >>> trees = [("a", ["b"]), ("a", ["b", "b"]), ("c", ["d"]), ("c", ["d", "e"])]
+    >>> model = GenerativeTreeClassifier(novelty=None, random_state=0).fit(trees, ["x", "x", "y", "y"])
+    >>> model.predict([("a", ["b"]), ("c", ["e"])]).tolist()
+    ['x', 'y']
     """
 
     _saved: ClassVar[tuple[str, ...]] = (

@@ -16,14 +16,29 @@ MAX_COLUMNS = 5 * 10**8  # their numbers take 32 bits
 
 
 class SlotLabelCounts(TransformerMixin, ForestEstimator):
-    """Count the nodes of each tree by slot and label; the root has a slot of its own, the last.
+    """Count the nodes of each tree by slot and label.  The root has a slot of its own, the last.
+
+    Labels that training did not see are left out.  Slots that it did not see count as the last one.
 
     Parameters
     ----------
-    log : log(1 + count) in place of the count.
-    sparse_output : whether `transform` returns a sparse matrix.
+    log : bool, default False
+        Whether to return log(1 + count).
+    sparse_output : bool, default True
+        Whether `transform` returns a sparse matrix.
 
-    Labels never seen in training are left out; slots never seen count as the last one.
+    Attributes
+    ----------
+    n_slots_ : int
+        Number of slots.
+    vocabulary_ : tuple of str
+        The labels.
+
+    Examples
+    --------
+    >>> from arbora import SlotLabelCounts
+    >>> SlotLabelCounts(sparse_output=False).fit_transform([("a", ["b", "b"]), "a"]).sum(axis=1).tolist()
+    [3.0, 1.0]
     """
 
     _saved: ClassVar[tuple[str, ...]] = ("vocabulary_", "n_slots_", "provenance_")

@@ -25,20 +25,50 @@ MOST_COST = 1e9
 class TreeEditClustering(MatrixClustering):
     """Cluster trees by their edit distances.
 
+    The matrix of distances takes 8 bytes per pair of trees.
+
     Parameters
     ----------
-    n_clusters : how many; None takes the best mean silhouette of 2 to 20, or lets dominant sets find theirs.
-    method : ``"spectral"``, ``"average"`` linkage, or ``"dominant"`` sets, the pairwise clustering nearest to the
-        paper's.
-    ordered, labels : whether the order of siblings, and labels, mean anything (see `edit_distance`).
-    costs : ``"unit"``, or ``"learnt"`` from what becomes of each label between near trees.
-    rename : cost of another label with unit costs, where leaving a node out costs 1.
-    budget : of the search for each unordered distance.
-    n_jobs : threads; they change the time and nothing else.
+    n_clusters : int or None, default None
+        Number of clusters.  None chooses the best mean silhouette of 2 to 20, or lets dominant sets find their number.
+    method : {"spectral", "average", "dominant"}, default "spectral"
+        Spectral clustering, average linkage, or dominant sets, the method closest to that of Torsello and Hancock.
+    ordered, labels : bool, default False and True
+        Whether the order of siblings, and labels, matter; see `edit_distance`.
+    costs : {"unit", "learnt"}, default "unit"
+        Unit costs, or costs learnt from the changes of each label between near trees.
+    rename : float, default 1.0
+        Cost of another label with unit costs, where leaving a node out costs 1.
+    budget : int, default 200000
+        Limit of the search for each unordered distance.
+    n_jobs : int or None, default None
+        Threads.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed of spectral clustering.
+    verbose : int, default 0
+        Whether to show a progress bar.
 
-    `labels_`, by falling size of the cluster; `medoid_`, the number of the most central tree of each, which `medoids`
-    gives as trees; `distance_`, the matrix.  `predict` gives a new tree the cluster nearest on average; `transform`
-    gives the distances to the medoids.  The matrix takes 8 bytes a pair of trees.
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_trees,)
+        Cluster of each tree, by decreasing size.
+    n_clusters_ : int
+        Number of clusters.
+    medoid_ : ndarray
+        Number of the most central tree of each cluster; `medoids` returns the trees.
+    distance_ : ndarray of shape (n_trees, n_trees)
+        The distances.
+
+    References
+    ----------
+    Torsello and Hancock (2003), Learning mixtures of tree-unions by minimizing description length.
+
+    Examples
+    --------
+    >>> from arbora import TreeEditClustering
+    >>> trees = [("a", ["b"] * k) for k in (4, 5, 6)] + [("a", [("b", [("b", ["b"])])])] * 3
+    >>> TreeEditClustering(2, random_state=0).fit(trees).labels_.tolist()
+    [0, 0, 0, 1, 1, 1]
     """
 
     _saved: ClassVar[tuple[str, ...]] = (

@@ -11,31 +11,77 @@ from .sampler import Start
 
 
 class DPGaussianMixture(GaussianHierarchy):
-    """Cluster rows by a mixture of Gaussians with full covariances, without fixing the number of groups.
+    """Cluster rows by a Dirichlet-process mixture of Gaussians with full covariances; the number of groups is learnt.
 
-    Means and covariances are integrated out; partitions are sampled by collapsed Gibbs (Neal's Algorithm 3) and by
-    splits and mergers (Jain and Neal), exactly, in several chains.
+    Means and covariances are integrated out.  Partitions are sampled exactly, in several chains, by collapsed Gibbs
+    (Neal's Algorithm 3) and by split-merge moves (Jain and Neal).
 
     Parameters
     ----------
-    concentration : of the Dirichlet process; larger means more groups a priori.
-    concentration_prior : (shape, rate) of a gamma prior, to learn the concentration; None keeps it fixed.
-    scale0 : of the inverse-Wishart prior.  None learns it: a multiple of the identity in the space of the scaled data,
-        log-uniform from 1e-4 to 10, where 1 is the variance of all data.  A number fixes the multiple; a matrix, in
-        the units of the data, fixes it all.  The covariance of a group is scale0 / (dof0 - n_columns - 1) on average.
-    kappa0 : how close to the centre of the data means of groups are, in covariances of a group; None learns it,
-        log-uniform from 1e-3 to 10.
-    dof0 : degrees of freedom of the prior; None: 2 more than columns that vary.
-    scaling : ``"columns"`` brings every column to variance one, ``"common"`` all of them by one factor, None neither.
-    n_split_merge : splits or mergers tried in a sweep.
-    init, n_start : where chains start: "sequential", rows seated one after the other (of 1,000 rows or more, 500
-        first, by a short chain of their own); "kmeans", a random number of groups up to n_start; or "one".
-    estimate : what `labels_` are: "vi", the partition of least expected variation of information; "least_squares",
-        the draw closest to the co-clustering matrix; "best", the draw of highest log joint.
-    novelty : `predict` answers -1 for rows more probably than this of a group never seen.
-    n_iter, burn_in, thin : sweeps; draws are kept after `burn_in` of them (None: half), every `thin`.
-    n_chains, n_jobs : chains, and threads to run them in; the result does not depend on n_jobs.
-    checkpoint : a folder in which chains are saved as they run, and from which a broken run goes on.
+    concentration : float, default 1.0
+        Concentration of the Dirichlet process.  Larger values give more groups a priori.
+    concentration_prior : tuple of two floats or None, default None
+        Shape and rate of a gamma prior, to learn the concentration.  None keeps it fixed.
+    scale0 : float, matrix or None, default None
+        Scale of the inverse-Wishart prior.  None learns it: a multiple of the identity in the space of the scaled data,
+        log-uniform from 1e-4 to 10, where 1 is the variance of all data.  A number fixes the multiple; a matrix, in the
+        units of the data, fixes the whole.  The covariance of a group is scale0 / (dof0 - n_columns - 1) on average.
+    kappa0 : float or None, default None
+        Precision of group means around the centre of the data, in covariances of a group.  None learns it, log-uniform
+        from 1e-3 to 10.
+    dof0 : float or None, default None
+        Degrees of freedom of the prior.  None is 2 more than the number of columns that vary.
+    scaling : {"columns", "common"} or None, default "columns"
+        "columns" scales every column to variance one, "common" scales all by one factor, None does not scale.
+    n_split_merge : int, default 5
+        Split-merge proposals per sweep.
+    init : {"sequential", "kmeans", "one"}, default "sequential"
+        Start of the chains: rows seated one after the other (of 1,000 rows or more, 500 first, by a short chain of
+        their own), k-means with a random number of groups up to `n_start`, or one group.
+    n_start : int, default 20
+        Most groups of the k-means start.
+    estimate : {"vi", "least_squares", "best"}, default "vi"
+        What `labels_` holds: the partition of least expected variation of information, the draw closest to the
+        co-clustering matrix, or the draw of highest log joint.
+    novelty : float, default 0.5
+        `predict` answers -1 for rows that belong to a group never seen with more than this probability.
+    n_iter, thin, n_chains : int, default 200, 1 and 4
+        Sweeps of each chain, the step between draws that are kept, and the number of chains.
+    burn_in : int or None, default None
+        Sweeps that are not kept; None is half of them.
+    n_jobs : int or None, default -1
+        Threads that run the chains.  The result does not depend on it.
+    checkpoint : path or None, default None
+        Folder in which chains are saved as they run, and from which an interrupted fit continues.
+    random_state : int, Generator or None, default None
+        Seed.  The same seed gives the same result.
+    verbose : int, default 0
+        Whether to show a progress bar.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,)
+        Group of each row, 0, 1, ... by decreasing size.
+    concentration_ : float or ndarray
+        Concentration of the chosen draw.
+    varying_columns_ : ndarray
+        Columns that enter the model; constant columns do not.
+    trace_ : Trace
+        The draws.  `n_groups_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.
+
+    References
+    ----------
+    Neal (2000), Markov chain sampling methods for Dirichlet process mixture models.
+    Jain and Neal (2004), A split-merge Markov chain Monte Carlo procedure for the Dirichlet process mixture model.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arbora import DPGaussianMixture
+    >>> rows = np.random.default_rng(0).normal(size=(40, 2)) + 9.0 * (np.arange(40) % 2)[:, None]
+    >>> model = DPGaussianMixture(n_iter=40, n_chains=1, random_state=0).fit(rows)
+    >>> np.bincount(model.labels_).tolist()
+    [20, 20]
     """
 
     def __init__(

@@ -13,25 +13,53 @@ from .nhcm_paper import PaperProcedure
 
 
 class NHCM(GaussianHierarchy):
-    """Cluster rows on two levels, sub-clusters that differ in place within clusters that differ in covariance.
+    """Cluster rows on two levels: sub-clusters that differ in place, within clusters that differ in covariance.
 
     Parameters
     ----------
-    variant : "exact" samples the posterior; "paper" is Algorithm 1 with the equations as printed, a procedure that is
-        no sampler of the model (its draws have no log joint to compare) and is here for the paper's figures.
-    prior : "flat" is Eq. (7), sub-clusters by one Chinese restaurant and clusters by another over sub-clusters;
-        "nested" the reading of Eq. (6) under which Eq. (9) holds, sub-clusters by a restaurant inside each cluster.
-    cluster_concentration, subcluster_concentration : of the two Dirichlet processes.
-    concentration_prior : (shape, rate) of a gamma prior on both, to learn them; None keeps them fixed.
-    spread : variance of sub-cluster means around the centre of their cluster, in covariances of the cluster; None
-        learns it, log-uniform from 0.1 to 10.
-    estimate : "least_squares", the draw closest to the co-clustering matrices of both levels; "vi", the draw of least
-        expected variation of information summed over levels; "best", the draw of highest log joint.
-    scale0, kappa0, dof0, scaling, n_split_merge, init, n_start, novelty : as in `DPGaussianMixture`.
-    n_iter, burn_in, thin, n_chains, n_jobs, checkpoint : as in `DPGaussianMixture`.
+    variant : {"exact", "paper"}, default "exact"
+        "exact" samples the posterior.  "paper" is Algorithm 1 of Mohamad et al. with the equations as printed.  It does
+        not sample the model (its draws have no comparable log joint) and exists to reproduce the paper's figures.
+    prior : {"flat", "nested"}, default "flat"
+        "flat" is Eq. (7): sub-clusters by one Chinese restaurant process, clusters by another over sub-clusters.
+        "nested" is the reading of Eq. (6) under which Eq. (9) holds: sub-clusters by a restaurant within each cluster.
+    cluster_concentration, subcluster_concentration : float, default 1.0
+        Concentrations of the two Dirichlet processes.
+    concentration_prior : tuple of two floats or None, default None
+        Shape and rate of a gamma prior on both concentrations, to learn them.  None keeps them fixed.
+    spread : float or None, default 3.0
+        Variance of sub-cluster means around the centre of their cluster, in covariances of the cluster.  None learns
+        it, log-uniform from 0.1 to 10.
+    scale0, kappa0, dof0, scaling, n_split_merge, init, n_start, novelty : as in `DPGaussianMixture`
+    estimate : {"least_squares", "vi", "best"}, default "least_squares"
+        What `labels_` holds: the draw closest to the co-clustering matrices of both levels, the draw of least expected
+        variation of information summed over levels, or the draw of highest log joint.
+    n_iter, burn_in, thin, n_chains, n_jobs, checkpoint, random_state, verbose : as in `DPGaussianMixture`
 
-    ``level_labels_[0]`` are clusters, as `labels_`, and ``level_labels_[1]`` sub-clusters; `hierarchy_` is the tree of
-    both, and `co_clustering`, `draws`, `chain_report` and `n_groups_posterior` take a level, 0 or 1.
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_rows,)
+        Cluster of each row.
+    level_labels_ : list of two ndarrays
+        Clusters, and sub-clusters.
+    hierarchy_ : Hierarchy
+        The tree of clusters and sub-clusters.
+    trace_ : Trace
+        The draws.  `co_clustering`, `draws`, `chain_report` and `n_groups_posterior` take a level, 0 or 1.
+
+    References
+    ----------
+    Mohamad, Bouchachia and Sayed-Mouchaweh (2015), A non-parametric hierarchical clustering model,
+    doi:10.1109/EAIS.2015.7368803.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arbora import NHCM
+    >>> rows = np.random.default_rng(0).normal(size=(40, 2)) + 9.0 * (np.arange(40) % 2)[:, None]
+    >>> model = NHCM(n_iter=40, n_chains=1, random_state=0).fit(rows)
+    >>> [labels.shape for labels in model.level_labels_]
+    [(40,), (40,)]
     """
 
     def __init__(

@@ -24,19 +24,51 @@ Ints = NDArray[np.int64]
 
 
 class UnionEmbedding(MatrixClustering):
-    """Merge all trees into one union, describe each by the nodes of the union it has, and cluster these vectors.
+    """Merge all trees into one union, describe each tree by the nodes of the union that it has, and cluster these
+    vectors.
+
+    The union is built as in `TreeUnionMixture`, best pair first, but merging stops only when one union is left.  A new
+    tree is matched to the union as it is; nodes without a counterpart are left out of its vector.
 
     Parameters
     ----------
-    n_clusters, method : as in `TreeEditClustering`, on the number of nodes in which two vectors differ.
-    labels : whether labels of nodes count when they are matched.
-    code, node_cost : of the description length that decides which trees are merged first, and how.
-    n_jobs : threads; they change the time and nothing else.
+    n_clusters, method : as in `TreeEditClustering`, with the number of nodes in which two vectors differ as distance
+    labels : bool, default False
+        Whether labels of nodes count in a match.
+    code : {"ml", "kt"}, default "kt"
+        Code of the description length that decides which trees are merged first.
+    node_cost : float, default 1.0
+        Nats for a node of the union.
+    n_jobs : int or None, default None
+        Threads.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed of spectral clustering.
+    verbose : int, default 0
+        Whether to show a progress bar.
 
-    The union is built as a `TreeUnionMixture` merges, best pair first, but never stops before one is left.
-    `node_prob_[i]` is the share of the trees that have node i of the union, `parent_` its order, `labels_` the clusters
-    by falling size, `medoid_` the most central tree of each.  A new tree is matched to the union as it stands; nodes it
-    has no place for are left out of its vector.
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_trees,)
+        Cluster of each tree, by decreasing size.
+    n_clusters_ : int
+        Number of clusters.
+    node_prob_ : ndarray
+        Share of the trees that have each node of the union.
+    parent_ : ndarray
+        Parent of each node of the union.
+    medoid_ : ndarray
+        Number of the most central tree of each cluster.
+
+    References
+    ----------
+    Torsello and Hancock (2003), Learning mixtures of tree-unions by minimizing description length.
+
+    Examples
+    --------
+    >>> from arbora import UnionEmbedding
+    >>> trees = [("a", ["b"] * k) for k in (4, 5, 6)] + [("a", [("b", [("b", ["b"])])])] * 3
+    >>> UnionEmbedding(2, random_state=0).fit(trees).labels_.shape
+    (6,)
     """
 
     _saved: ClassVar[tuple[str, ...]] = (

@@ -47,27 +47,73 @@ class _Fit(NamedTuple):
 
 
 class TreeUnionMixture(GroupsWithinGroups, ClusterMixin, TransformerMixin, ForestEstimator):
-    """A mixture of tree-unions of least description length; the number of classes is found.
+    """Cluster trees by structure into a mixture of tree-unions of least description length; the number of groups is
+    learnt.
+
+    The search is deterministic.
 
     Parameters
     ----------
-    n_components : how many classes; None, the default, as many as make the description shortest.
-    node_cost : nats for a node of a union (1 in the paper).
-    noise_cost : nats for a node told with the one tree that has it instead of with the union; None: the paper's code,
-        in which every node of every tree is a node of a union.
-    code : which trees have a node, "ml" (entropy of the frequency, the paper's) or "kt" (Krichevsky and Trofimov's).
-    labels : whether labels count; if not, structure alone.
-    label_strength : how many observations the overall shares of labels are worth at a node.
-    matching : "auto" and "alignment" match nodes by dynamic programming; "edit" and "relaxation" are for comparison.
-    search : "full" moves trees and re-aligns unions after merging; "greedy" stops after merging, as in the paper.
-    max_rounds : most rounds of moves and deep merges.
-    block_size : of more distinct trees than this, so many are compared with each other at a time, the others with the
-        unions these made: an approximation of the search, in time that grows with their number instead of its square.
-    novelty : `predict` answers -1 where no class gains more than this, in nats, by taking the tree.
+    n_components : int or None, default None
+        Number of groups.  None takes as many as make the description shortest.
+    node_cost : float, default 1.0
+        Nats for a node of a union (1 in the paper).
+    noise_cost : float or None, default 2.0
+        Nats for a node described with its one tree instead of with the union.  None is the paper's code, in which every
+        node of every tree is a node of a union.
+    code : {"ml", "kt"}, default "ml"
+        Code for which trees have a node: the entropy of the frequency (the paper's), or Krichevsky and Trofimov's.
+    labels : bool, default False
+        Whether labels count; if not, structure alone does.
+    label_strength : float, default 1.0
+        Observations that the overall shares of labels are worth at a node.
+    matching : {"auto", "alignment", "edit", "relaxation"}, default "auto"
+        "auto" and "alignment" match nodes by dynamic programming.  "edit" and "relaxation" exist for comparison.
+    search : {"full", "greedy"}, default "full"
+        "full" moves trees and re-aligns unions after merging.  "greedy" stops after merging, as in the paper.
+    max_rounds : int, default 20
+        Most rounds of moves and deep merges.
+    block_size : int, default 300
+        With more distinct trees than this, so many are compared with each other at a time, and the others with the
+        unions that these made.  This approximates the search in time linear in their number.
+    novelty : float, default 0.0
+        `predict` answers -1 if no group gains more than this, in nats, by taking the tree.
+    sparse_output : bool, default False
+        Whether `transform` returns a sparse matrix.
+    n_jobs : int or None, default None
+        Threads.  The result does not depend on it.
+    verbose : int, default 0
+        Whether to show a progress bar.
 
-    The search is deterministic.  `unions_` holds the archetypes; `labels_`, `weight_`, `node_match_`,
-    `description_length_`, `merges_`, `merge_gain_`, `merge_length_` and `exact_` the rest of what was found.
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_trees,)
+        Group of each tree, by decreasing size.
+    n_components_ : int
+        Number of groups.
+    weight_ : ndarray
+        Share of the trees in each group.
+    unions_ : list of TreeUnion
+        The archetype of each group.
+    node_match_ : list of ndarray
+        Node of the union that each node of each tree corresponds to.
+    description_length_, start_length_ : float
+        Nats to describe trees and model, at the end and with every tree by itself.
+    merges_, merge_gain_, merge_length_ : ndarray
+        The merges in their order, what each gained, and the length after it.
+    exact_ : bool
+        Whether all matchings were optimal; `n_matched_` and `n_inexact_` count them.
+    converged_ : bool
+        Whether the search ended because nothing improved.
+    history_ : ndarray
+        Description length after each round.
 
+    References
+    ----------
+    Torsello and Hancock (2003), Learning mixtures of tree-unions by minimizing description length.
+
+    Examples
+    --------
     >>> from arbora import TreeUnionMixture
     >>> stars, chains = [("a", ["b"] * k) for k in (5, 6, 7)], [("a", [("b", [("c", [("d", ["e"])])])])] * 3
     >>> TreeUnionMixture().fit(stars + chains).labels_
