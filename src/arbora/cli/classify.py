@@ -96,7 +96,7 @@ def load_classifier(path: Path) -> Any:
     from ..errors import ModelFileError
 
     model = opt.load_model(path)
-    if not hasattr(model, "classes_"):
+    if "classes" not in model.page_parts():
         raise ModelFileError(f"{path}: this is no classifier; arbora predict assigns trees to its clusters")
     return model
 

@@ -6,24 +6,15 @@ from typing import Any
 
 import typer
 
+from ..models.registry import MODELS, typed
 from . import options as opt
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, usage
 
 # Options, by the names of their parameters, that a model has; of several, ``auto`` takes the first.
-_PASSES = ("memory", "scheduler", "checkpoint")
-_TREE = ("states", "absent", "structure", "prior", "n_slots")
-_CHAINS = ("sweeps", "chains", "concentration")
-_EM = ("n_init", "max_iter", "tol")
-OPTIONS = {
-    opt.Kind.patterns: ("components", *_CHAINS, *_PASSES),
-    opt.Kind.mixture: ("components", *_TREE, "init", *_EM, *_PASSES),
-    opt.Kind.infinite: (*_TREE, "update", *_CHAINS, *_PASSES),
-    opt.Kind.single: (*_TREE, *_EM, *_PASSES),
-    opt.Kind.unions: ("components", "labels", "noise_cost", "search"),
-    opt.Kind.grammar: ("components", *_EM, *_CHAINS, *_PASSES),
-}
-WITH_CHAINS = (opt.Kind.auto, opt.Kind.patterns, opt.Kind.grammar, opt.Kind.infinite)  # their checkpoint is a folder
+OPTIONS = {name: MODELS[model].options for name, model in typed("cluster").items()}
+WITH_CHAINS = ("auto", *(name for name in OPTIONS if "chains" in OPTIONS[name]))  # their checkpoint is a folder
+AUTO = opt.Kind["auto"]
 NOT_OF_MODELS = ("components", "memory", "scheduler")
 NAMES = {"states": "n_states", "sweeps": "n_iter", "chains": "n_chains"}  # of the models, where they are others
 
@@ -32,7 +23,7 @@ NAMES = {"states": "n_states", "sweeps": "n_iter", "chains": "n_chains"}  # of t
 @command
 def cluster(
     paths: opt.Paths,
-    kind: opt.KindOption = opt.Kind.auto,
+    kind: opt.KindOption = AUTO,
     components: opt.Components = None,
     states: opt.States = None,
     absent: opt.AbsentOption = None,
@@ -112,38 +103,38 @@ def settle(kind: opt.Kind, asked: dict[str, Any]) -> opt.Kind:
 
     With ``auto``, an option that only one model has chooses that model; if no option does, the trees choose.
     """
-    if kind is opt.Kind.auto:
+    if kind == "auto":
         fitting = [one for one in OPTIONS if set(asked) <= set(OPTIONS[one])]
-        if opt.Kind.patterns in fitting:  # a checkpoint belongs to one model
-            return opt.Kind.patterns if "checkpoint" in asked else opt.Kind.auto
+        if "patterns" in fitting:  # a checkpoint belongs to one model
+            return opt.Kind["patterns"] if "checkpoint" in asked else kind
         if not fitting:
             raise usage(f"--{min(asked)}", "no model has all of these options; choose one with --model")
-        return fitting[0]
+        return opt.Kind[fitting[0]]
     for name in asked:
         if name not in OPTIONS[kind]:
-            others = ", ".join(one.value for one in OPTIONS if name in OPTIONS[one])
+            others = ", ".join(one for one in OPTIONS if name in OPTIONS[one])
             opt.refuse({name: asked[name]}, f"--model {kind.value} has none; only {others}: leave this out")
-    if kind is opt.Kind.mixture and "checkpoint" in asked and "components" not in asked:
+    if kind == "mixture" and "checkpoint" in asked and "components" not in asked:
         raise usage("--checkpoint", "the search for the number of clusters has none; give --components")
     return kind
 
 
 def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, seed: int, teller: Teller) -> Any:
     """The fitted model that was asked for, or that suits the trees."""
-    from .fits import FITS
+    from .fits import fit_as
 
     settings = {NAMES.get(name, name): _plain(value) for name, value in asked.items() if name not in NOT_OF_MODELS}
     settings |= opt.given(n_jobs=jobs) | {"random_state": seed}
     components = asked.get("components")
-    if kind is not opt.Kind.auto:
-        return FITS[kind.value](forest, components, settings, teller)
+    if kind != "auto":
+        return fit_as(kind.value, forest, components, settings, teller)
     from ..models.choose import choose_model
 
     suited, reason = choose_model(forest)
     if suited == "sizes":
         settings["labels"] = "sizes"
     chosen = {"sizes": "patterns", "infinite": "infinite" if components is None else "mixture"}.get(suited, suited)
-    fitted = FITS[chosen](forest, components, settings, teller)
+    fitted = fit_as(chosen, forest, components, settings, teller)
     return fitted._replace(how=f"{fitted.how} Arbora chose {reason}; --model sets another.")
 
 

@@ -19,6 +19,7 @@ from ..files import own_outputs as own
 from ..files.container import written_whole
 from ..files.kinds import is_store
 from ..forest.forest import UNSEEN, Forest
+from ..models.assignments import Assignments
 from .terminal import finite, usage
 
 TABLES = (".csv", ".json", ".parquet")
@@ -123,16 +124,15 @@ def has_package(name: str) -> bool:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def assignments(model: Any, forest: Forest, labels: Any = None, probability: Any = None, score: Any = None) -> Columns:
+def assignments(model: Any, forest: Forest, known: Assignments | None = None) -> Columns:
     """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen.
 
-    `labels`, `probability` and `score` are computed unless they are given.  A tree that may be of a new group (cluster
-    -1) has the probability of that, which is the last column of `predict_proba`.
+    They are computed unless they are given.  A tree that may be of a new group (cluster -1) has the probability of
+    that, which is the last column of `predict_proba`.
     """
     forest = forest.with_vocabulary(model.vocabulary_)
-    probability = model.predict_proba(forest) if probability is None else probability
-    cluster = np.asarray(model.predict(forest) if labels is None else labels)
-    score = model.score_samples(forest) if score is None else score
+    found: Assignments = model.assign(forest) if known is None else known
+    cluster, probability, score = found.labels, np.asarray(found.proba), np.asarray(found.log_likelihood)
     reads_labels = getattr(model, "labels", True) is not False
     unseen = [_n_unseen(part, reads_labels) for part in forest.parts()]
     columns: Columns = {

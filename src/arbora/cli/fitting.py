@@ -2,10 +2,13 @@
 
 from typing import Any, NamedTuple
 
+import numpy as np
+
 from ..errors import ForestError
 from ..evaluate.summary import counted
 from ..forest.forest import Forest
 from ..models import HiddenTree, HiddenTreeMixture
+from ..models.assignments import Assignments
 from .terminal import Interrupts, Teller
 
 # Numbers of components to try; the search ends once two in a row are worse than the best.
@@ -22,6 +25,7 @@ class Fitted(NamedTuple):
     facts: dict[str, Any]  # how the fit went, and how well
     told: list[str]  # the same for people
     warned: list[str]
+    assignments: Assignments | None = None  # of all trees, where the fit had to look
 
 
 def fit_single(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
@@ -30,7 +34,7 @@ def fit_single(forest: Forest, components: int | None, settings: dict[str, Any],
         model = HiddenTree(**settings).fit(forest)
     how = f"One model of {counted(model.n_states, 'state')}; a cluster is a state of the root."
     how += _in_use(model, model.n_states)
-    return fit_by_em(model, how, interrupts.heard, forest, {})
+    return fit_by_em(model, how, interrupts.heard, {}, model.assign(forest))
 
 
 def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
@@ -42,11 +46,12 @@ def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any]
     few = f" for only {counted(forest.n_trees, 'tree')}" if components > forest.n_trees else ""
     n_used = len(set(model.labels_.tolist()))
     used = ", as asked." if n_used == components else f" asked{few}, {n_used} in use."
-    return fit_by_em(model, counted(components, "component") + used, interrupts.heard, forest, {})
+    return fit_by_em(model, counted(components, "component") + used, interrupts.heard, {}, model.assign(forest))
 
 
-def fit_by_em(model: Any, how: str, interrupted: bool, forest: Forest, tried: dict[int, float]) -> Fitted:
+def fit_by_em(model: Any, how: str, interrupted: bool, tried: dict[int, float], assignments: Assignments) -> Fitted:
     """What a fit by EM has to tell, in terms of the command line."""
+    n_parameters = model.n_parameters()
     objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
     told = [f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]
     warned = []
@@ -64,10 +69,10 @@ def fit_by_em(model: Any, how: str, interrupted: bool, forest: Forest, tried: di
         "converged": model.converged_,
         "objective": model.history_[-1],
         "n_unexplained": n_unexplained,
-        "aic": model.aic(forest),
-        "bic": model.bic(forest),
+        "aic": assignments.aic(n_parameters),
+        "bic": assignments.bic(n_parameters),
     }
-    return Fitted(model, how, interrupted, facts, told, warned)
+    return Fitted(model, how, interrupted, facts, told, warned, assignments)
 
 
 def _in_use(model: Any, n: int) -> str:
@@ -84,6 +89,7 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
     candidates = [k for k in CANDIDATES if k <= forest.n_trees] or [1]
     settings = {"n_init": SEARCH_STARTS, **settings}
     best: Any = None
+    kept = Assignments(np.zeros(0, np.int64))
     tried: dict[int, float] = {}
     worse = 0
     with Interrupts() as interrupts:
@@ -95,13 +101,14 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
                 if best is None:
                     raise
                 break
-            tried[k] = model.aic(forest)
+            found = model.assign(forest)
+            tried[k] = found.aic(model.n_parameters())
             worse += 1
             if best is None or tried[k] < tried[best.n_components]:
-                best, worse = model, 0
+                best, kept, worse = model, found, 0
             if worse == 2 or interrupts.heard:
                 break
     values = ", ".join(map(str, tried))
     how = f"{counted(best.n_components, 'component')}: the lowest AIC of {values}; --components sets the number."
     how += _in_use(best, best.n_components)
-    return fit_by_em(best, how, interrupts.heard, forest, tried)
+    return fit_by_em(best, how, interrupts.heard, tried, kept)

@@ -8,21 +8,10 @@ from typing import Annotated, Any
 import typer
 
 from ..errors import ReadError
-from .options import Json, Quiet, ReportPage, SaveModel, Seed, command_line
+from ..models.registry import typed
+from .options import HierarchyKind, Json, Quiet, ReportPage, SaveModel, Seed, about_models, command_line
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
-
-
-class HierarchyModel(StrEnum):
-    """Models of hierarchies, by the name one types."""
-
-    nhcm = "nhcm"
-    dpgmm = "dpgmm"
-    bhmc = "bhmc"
-    rbhmc = "rbhmc"
-
-
-CLASSES = {"nhcm": "NHCM", "dpgmm": "DPGaussianMixture", "bhmc": "BHMC", "rbhmc": "RBHMC"}
 
 
 class Prior(StrEnum):
@@ -44,13 +33,7 @@ class Scales(StrEnum):
 @command
 def hierarchy(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="Numbers in rows: .csv, .tsv or .txt.")],
-    model: Annotated[
-        HierarchyModel,
-        typer.Option(
-            "--model",
-            help="nhcm: clusters of sub-clusters; dpgmm: one level of Gaussian groups; bhmc, rbhmc: trees of mixtures.",
-        ),
-    ] = HierarchyModel.nhcm,
+    model: Annotated[HierarchyKind, typer.Option("--model", help=about_models("hierarchy"))] = HierarchyKind["nhcm"],
     prior: Annotated[Prior | None, typer.Option("--prior", help="Prior of nhcm. [default: flat]")] = None,
     scaling: Annotated[
         Scales | None,
@@ -111,7 +94,7 @@ def hierarchy(
         estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
         chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
         data = read_table(table, header=header, names=names, target=classes, columns=chosen)
-        with teller.working(f"sampling {CLASSES[model]}"):
+        with teller.working(f"sampling {type(estimator).__name__}"):
             estimator.fit(data.X)
         estimator.names_ = data.names
         estimator.provenance_["table"] = {"columns": data.columns, "names": names, "header": header}
@@ -208,7 +191,7 @@ def _show_counts(levels: dict[str, list[int]], as_json: bool) -> None:
 
 
 def _estimator(
-    model: HierarchyModel,
+    model: HierarchyKind,
     prior: Prior | None,
     scaling: Scales | None,
     sweeps: int | None,
@@ -218,12 +201,10 @@ def _estimator(
     """The model as asked for, with its own defaults for the rest."""
     from .. import models
 
-    kind = getattr(models, CLASSES[model], None)
-    if kind is None:
-        raise usage("--model", f"{model}: this Arbora has no {CLASSES[model]}; choose nhcm or dpgmm")
+    kind = getattr(models, typed("hierarchy")[model.value])
     settings: dict[str, Any] = {"n_iter": sweeps, "n_chains": chains, "random_state": seed}
     if prior is not None:
-        if model is not HierarchyModel.nhcm:
+        if model != "nhcm":
             raise usage("--prior", f"{model} has none; leave this out, or use --model nhcm")
         settings["prior"] = prior.value
     estimator = kind(**{key: value for key, value in settings.items() if value is not None})

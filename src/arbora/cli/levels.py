@@ -34,7 +34,7 @@ def finer_lines(model: Any) -> list[str]:
 
 def finer(model: Any) -> dict[str, Any] | None:
     """The split that costs least: which group, and the sizes of its parts."""
-    splits = model.splits() if hasattr(model, "splits") else None
+    splits = model.splits() if "splits" in model.page_parts() else None
     if splits is None or not np.isfinite(splits.gain).any():
         return None
     k = int(np.argmax(splits.gain))

@@ -7,11 +7,11 @@ import sys
 from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..models.registry import MODELS
+from ..models.registry import MODELS, typed
 from .terminal import usage
 
 
@@ -32,16 +32,22 @@ class Format(StrEnum):
     store = "store"
 
 
-class Kind(StrEnum):
-    """Models that cluster."""
+if TYPE_CHECKING:
 
-    auto = "auto"
-    patterns = "patterns"
-    grammar = "grammar"
-    mixture = "mixture"
-    infinite = "infinite"
-    single = "single"
-    unions = "unions"
+    class Kind(StrEnum):
+        """Models that cluster, by the names that one types."""
+
+    class HierarchyKind(StrEnum):
+        """Models of hierarchies, by the names that one types."""
+
+else:
+    Kind = StrEnum("Kind", ["auto", *typed("cluster")])
+    HierarchyKind = StrEnum("HierarchyKind", list(typed("hierarchy")))
+
+
+def about_models(command: str) -> str:
+    """The models of a command, a few words each, for its help."""
+    return " ".join(f"{name}: {MODELS[model].about}." for name, model in typed(command).items())
 
 
 class Search(StrEnum):
@@ -108,7 +114,7 @@ class Readout(StrEnum):
 
 def defaults(name: str) -> dict[str, Any]:
     """Defaults of a model, from the signature in its source: to import it would take seconds."""
-    home = MODELS[name].replace(".", "/")
+    home = MODELS[name].module.replace(".", "/")
     source = (Path(__file__).parents[1] / "models" / f"{home}.py").read_text(encoding="utf-8")
     (model,) = (node for node in ast.parse(source).body if getattr(node, "name", "") == name)
     (made,) = (node for node in ast.walk(model) if isinstance(node, ast.FunctionDef) and node.name == "__init__")
@@ -176,12 +182,7 @@ ReportPage = Annotated[Path | None, typer.Option("--report", help="One page on a
 
 KindOption = Annotated[
     Kind,
-    typer.Option(
-        "--model",
-        help="auto: what suits the trees, and why. patterns: local patterns of labels; the number of groups is learnt, "
-        "or given. grammar: which label follows which. mixture: hidden trees. infinite: hidden trees, the number of "
-        "groups learnt. single: root states of one hidden tree. unions: shapes, in any order of children.",
-    ),
+    typer.Option("--model", help=f"auto: what suits the trees, and why. {about_models('cluster')}"),
 ]
 Components = Annotated[
     int | None,

@@ -64,7 +64,7 @@ def predict(
 
     with Teller(quiet).listening() as teller:
         loaded = load_model(model)
-        if hasattr(loaded, "level_labels_"):
+        if "levels" in loaded.page_parts():
             of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
             refuse({**of_trees, "--scheduler": scheduler, "--memory": memory}, FOR_TREES)
             predict_rows(loaded, model, paths, classes, output, as_json, teller)
@@ -164,9 +164,9 @@ def _check_clusters(model: Any, path: Path, jobs: int | None) -> Any:
     """The model, if it clusters trees."""
     from ..errors import ModelFileError
 
-    if hasattr(model, "classes_"):
+    if "classes" in model.page_parts():
         raise ModelFileError(f"{path}: this is a classifier; arbora classify gives trees their classes by it")
-    if not (hasattr(model, "vocabulary_") and hasattr(model, "predict_proba")):
+    if not {"clusters", "probabilities"} <= model.page_parts():
         raise ModelFileError(f"{path}: a {type(model).__name__} gives trees no clusters here; load it from Python")
     return model if check_jobs(jobs) is None else model.set_params(n_jobs=jobs)
 
@@ -176,8 +176,8 @@ def _load_encoder(path: Path, jobs: int | None) -> tuple[Any, Any]:
     from ..errors import ModelFileError
 
     model = load_model(path)
-    encoder = getattr(model, "encoder_", model)
-    if not (hasattr(encoder, "vocabulary_") and hasattr(encoder, "get_feature_names_out")):
+    encoder = model.tree_encoder()
+    if encoder is None:
         raise ModelFileError(f"{path}: this model holds no mixture that encodes trees; name one that does")
     if check_jobs(jobs) is not None and "n_jobs" in encoder.get_params():
         encoder.set_params(n_jobs=jobs)

@@ -54,7 +54,7 @@ def report(
 
     with Teller(quiet).listening() as teller:
         fitted = opt.load_model(model)
-        if hasattr(fitted, "level_labels_"):
+        if "levels" in fitted.page_parts():
             files.check_outputs([files.Output("--output", output, (".html",))], [*paths, model])
             opt.refuse({"--format": format, "--skip-bad": skip_bad or None, "--read": read}, opt.FOR_TREES)
             table = _table(fitted, paths, names, classes, columns)

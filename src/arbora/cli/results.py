@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from ..evaluate.summary import Summary, summarise
 from ..forest.forest import Forest
 from ..forest.store import ForestStore
+from ..models.assignments import Assignments
 from ..models.merging import coarser_levels
 from ..report import write_report
 from ..report.naming import describe_groups
@@ -50,14 +51,16 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
     with teller.working("summing up"):
         chosen = _for_summary(forest, teller)
         some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
-        found = assign(fitted, some, labels)
+        whole = assigned(fitted, forest) if some is forest or outputs.table is not None else fitted.assignments
+        found = assigned(fitted._replace(assignments=whole and whole.take(chosen)), some, labels)
         coarser = coarser_levels(model, labels)
+        described = describe_groups(some, labels)
         summary = summarise(
             some,
             labels,
             found.proba,
             new_group=found.new_group,
-            named=describe_groups(some, labels),
+            named=described,
             levels=[labels, *(level.group[labels] for level in coarser[:-1])] if coarser else [],
         )
         told = [fitted.how, *levels.lines(coarser), *levels.finer_lines(model), *fitted.told], fitted.warned
@@ -65,11 +68,20 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         if outputs.model is not None:  # first, for it took longest to make
             model.save(outputs.model)
         if outputs.table is not None:
-            files.write_table(outputs.table, _columns(model, forest, found if some is forest else None, summary))
+            files.write_table(outputs.table, _columns(model, forest, whole or found, summary))
         if outputs.picture is not None:
             files.write_bytes(outputs.picture, _draw(model, some, labels, summary))
         if outputs.report is not None:
-            write_report(model, some, outputs.report, told=told[0], warned=told[1], command=command_line)
+            write_report(
+                model,
+                some,
+                outputs.report,
+                told=told[0],
+                warned=told[1],
+                command=command_line,
+                assignments=found,
+                described=described,
+            )
     for line in told[1]:
         teller.warn(line)
     if as_json:
@@ -90,33 +102,20 @@ def _for_summary(forest: Forest, teller: Teller) -> NDArray[np.int64]:
     return np.linspace(0, n - 1, MAX_SUMMED_UP).astype(np.int64)
 
 
-class Assignments(NamedTuple):
-    """Where trees belong, computed once for all that is written."""
-
-    label: Any
-    proba: Any  # [tree, cluster]; None where a broken-off search left too many clusters to compare
-    score: Any  # [tree]
-    new_group: bool  # the last column of `proba` is a group never seen
-
-
-def assign(fitted: Fitted, forest: Forest, labels: Any) -> Assignments:
-    """Probabilities and scores of these trees."""
+def assigned(fitted: Fitted, forest: Forest, labels: Any = None) -> Assignments:
+    """Where these trees belong, labels as the fit has them; probabilities unless a broken-off search left too many."""
     model = fitted.model
-    if fitted.interrupted and hasattr(model, "unions_"):
-        return Assignments(labels, None, None, False)
-    proba = model.predict_proba(forest)
-    new_group = getattr(model, "n_components_", -1) == proba.shape[1] - 1
-    return Assignments(labels, proba, model.score_samples(forest), new_group)
+    own = np.asarray(model.labels_ if labels is None else labels, np.int64)
+    if fitted.assignments is not None:
+        return fitted.assignments._replace(labels=own)
+    if (fitted.interrupted and "archetypes" in model.page_parts()) or "probabilities" not in model.page_parts():
+        return Assignments(own)
+    return cast(Assignments, model.assign(forest)._replace(labels=own))
 
 
-def _columns(model: Any, forest: Forest, found: Assignments | None, summary: Summary) -> Any:
-    """Columns of the table, names of clusters beside their numbers; of a store they are computed anew, file by file."""
-    if found is None:
-        columns = files.assignments(model, forest, model.labels_)
-    elif found.proba is None:
-        columns = files.assigned(found.label, forest)
-    else:
-        columns = files.assignments(model, forest, found.label, found.proba, found.score)
+def _columns(model: Any, forest: Forest, found: Assignments, summary: Summary) -> Any:
+    """Columns of the table, names of clusters beside their numbers."""
+    columns = files.assigned(found.labels, forest) if found.proba is None else files.assignments(model, forest, found)
     called = {cluster.cluster: cluster.name or "" for cluster in summary.clusters}
     names = [called.get(number, "") for number in np.asarray(columns["cluster"]).tolist()]
     first = {key: columns[key] for key in ("name", "cluster")}
@@ -132,17 +131,16 @@ def _facts(model: Any, fitted: Fitted, found: Assignments) -> dict[str, Any]:
         "components": fitted.how,
         "interrupted": fitted.interrupted,
         **fitted.facts,
-        "mean_log_likelihood": None if found.score is None else float(np.mean(found.score)),
+        "mean_log_likelihood": None if found.log_likelihood is None else float(np.mean(found.log_likelihood)),
         "provenance": model.provenance_,
     }
 
 
 def _draw(model: Any, forest: Forest, labels: Sequence[int], summary: Summary) -> bytes:
     from .. import plot
-    from ..report.clusters import encoded
 
-    if hasattr(model, "unions_"):
+    if "archetypes" in model.page_parts():
         return plot.png_bytes(plot.archetypes(model))
-    codes, _ = encoded(model, forest)
+    codes, _ = model.map_codes(forest)
     figure = plot.overview(codes, labels, getattr(model, "history_", None), forest.target, summary.agreement)
     return plot.png_bytes(figure)

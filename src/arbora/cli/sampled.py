@@ -27,7 +27,8 @@ def fit_grammar(forest: Forest, components: int | None, settings: dict[str, Any]
         return _sampled(TreeGrammarMixture(None, **settings, verbose=_bar(teller)).fit(forest), None, {}, [])
     with Interrupts() as interrupts, teller.working(f"fitting {counted(components, 'component')}"):
         model = TreeGrammarMixture(components, **settings).fit(forest)
-    return fit_by_em(model, f"{counted(components, 'component')}, as asked.", interrupts.heard, forest, {})
+    how = f"{counted(components, 'component')}, as asked."
+    return fit_by_em(model, how, interrupts.heard, {}, model.assign(forest))
 
 
 def fit_infinite(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:

@@ -2,6 +2,8 @@
 
 import time
 from collections.abc import Callable
+from functools import partial
+from typing import Any
 
 import typer
 
@@ -42,54 +44,39 @@ def warmup(quiet: Quiet = False, as_json: Json = False) -> None:
 
 
 def _parts() -> dict[str, Callable[[], object]]:
-    """Every model on a few data, with all its methods that have kernels of their own."""
+    """Every model of the registry on a few data, with all its methods that have kernels of their own."""
     import warnings
 
     import numpy as np
 
-    from .. import models
     from ..datasets import make_asymmetric_trees, make_bananas
     from ..evaluate.metrics import silhouette_score, slot_label_counts
+    from ..models.registry import MODELS
 
     warnings.simplefilter("ignore")  # of fits this short
     forest = make_asymmetric_trees(4, random_state=0)
     rows = make_bananas(10, random_state=0)[0]
 
-    def mixture() -> None:
-        model = models.HiddenTreeMixture(2, 2, max_iter=2, random_state=0).fit(forest)
-        model.transform(forest)
-        model.predict(forest)
+    def silhouettes() -> None:
         silhouette_score(slot_label_counts(forest), np.arange(forest.n_trees) % 2)
 
-    def classifiers() -> None:
-        for encoder in (None, "mixture"):
-            models.TreeClassifier(encoder, "logistic", random_state=0).fit(forest, forest.target).predict(forest)
-
-    def infinite() -> None:
-        for update in ("gibbs", "em"):
-            models.InfiniteHiddenTreeMixture(2, update=update, n_iter=3, random_state=0).fit(forest).predict(forest)
-
-    def vectors(name: str) -> Callable[[], object]:
-        model = getattr(models, name)(n_iter=4, n_chains=1, random_state=0)
-        return lambda: model.fit(rows).predict(rows)
-
-    def patterns() -> None:
-        model = models.PatternMixture(n_iter=4, n_chains=1, random_state=0).fit(forest)
-        model.predict(forest)
-        model.merges()
-        models.PatternMixture(2, labels="sizes", n_iter=4, n_chains=1, random_state=0).fit(forest)
-
-    def grammar() -> None:
-        models.TreeGrammarMixture(2, max_iter=2, random_state=0).fit(forest).predict(forest)
-        models.TreeGrammarMixture(None, n_iter=4, n_chains=1, random_state=0).fit(forest)
-
-    return {
-        "patterns": patterns,
-        "label chains": grammar,
-        "mixture": mixture,
-        "infinite mixture": infinite,
-        "classifier": classifiers,
-        "tree-unions": lambda: models.TreeUnionMixture().fit(forest).predict(forest),
-        "edit distance": lambda: models.TreeEditClustering(2).fit(forest),
-        **{name: vectors(name) for name in ("DPGaussianMixture", "NHCM", "BHMC", "RBHMC")},
+    parts: dict[str, Callable[[], object]] = {
+        row.cluster or name: partial(_fit_all, name, rows if "levels" in row.page else forest)
+        for name, row in MODELS.items()
+        if row.warm_up
     }
+    return {**parts, "silhouettes": silhouettes}
+
+
+def _fit_all(name: str, data: Any) -> None:
+    """Fits of a model, and what is called, or read, after each."""
+    from .. import models
+    from ..models.registry import MODELS
+
+    row = MODELS[name]
+    for settings in row.warm_up:
+        model = getattr(models, name)(**settings).fit(data, getattr(data, "target", None))
+        for attribute in row.warm_calls:
+            found = getattr(model, attribute)
+            if callable(found):
+                found(data)

@@ -34,7 +34,7 @@ if TYPE_CHECKING:
 
 
 def __getattr__(name: str) -> "Any":
-    home = MODELS.get(name) or OTHERS.get(name)
+    home = MODELS[name].module if name in MODELS else OTHERS.get(name)
     if home is None:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
     value = globals()[name] = getattr(import_module(f".{home}", __name__), name)

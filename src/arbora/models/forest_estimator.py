@@ -9,12 +9,15 @@ from typing import Any, ClassVar, Self, cast
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ForestError
+from ..evaluate.metrics import slot_label_counts
 from ..files.kinds import is_store
 from ..forest.forest import UNSEEN, Forest, as_forest
 from ..forest.store import ForestStore
+from .assignments import Assignments
 from .file_checks import check_texts
 from .model_file import SavedEstimator, versions
 
@@ -49,6 +52,28 @@ class ForestEstimator(SavedEstimator):
         if n_unseen:
             log.warning("%d of %d nodes have labels never seen in training; summed out", n_unseen, forest.n_nodes)
         return known
+
+    def assign(self, X: Any) -> Assignments:
+        """Group, probabilities and log-likelihood of each tree, computed together where that is less work."""
+        model: Any = self
+        labels = np.asarray(model.predict(X), np.int64)
+        if "probabilities" not in self.page_parts():
+            return Assignments(labels)
+        return Assignments(labels, model.predict_proba(X), model.score_samples(X))
+
+    def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
+        """Trees as rows of numbers, to be put on a plane, and what these are; `training` says they are the fit's."""
+        encoder: Any = self.tree_encoder()
+        if encoder is None:
+            return slot_label_counts(forest), "counts of labels by place"
+        if "sparse_output" not in encoder.get_params():
+            return encoder.transform(forest), "the codes of the model"
+        before = encoder.sparse_output
+        try:
+            codes = encoder.set_params(sparse_output=True).transform(forest)
+        finally:
+            encoder.set_params(sparse_output=before)
+        return sparse.csr_array(codes), "the codes of the model"
 
     def _record_provenance(self, forest: Forest) -> None:
         self.provenance_: dict[str, Any] = {

@@ -173,7 +173,7 @@ def coarser_levels(model: Any, labels: Ints) -> list[Level]:
 
     Merges of components without trees make no level.
     """
-    if not hasattr(model, "_groupings") or not 1 < model._n_mergeable() <= MOST_MERGED:
+    if not isinstance(model, GroupsWithinGroups) or not 1 < model._n_mergeable() <= MOST_MERGED:
         return []
     steps, gain = model._groupings(), np.asarray(model.merges().gain)
     used = np.unique(labels[labels >= 0])
@@ -197,6 +197,8 @@ def check_losses(model: Any, n: int) -> None:
     if model.merge_loss_ is not None:
         check_array("merge_loss_", model.merge_loss_, np.float64, (n, n), -1e250, 1e250)
         check_array("labels_", model.labels_, np.int64, (None,), -1, n - 1)
+        if not model.history_:
+            raise ValueError("there are merges, but no history to start from")
 
 
 def _n(level: Ints) -> int:

@@ -15,11 +15,12 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ArboraError
 from .file_checks import check_told
+from .on_page import OnPage
 
 MODEL_VERSION = 1
 
 
-class SavedEstimator(BaseEstimator):
+class SavedEstimator(OnPage, BaseEstimator):
     """A scikit-learn estimator that can be written to a file; subclasses name what they save."""
 
     #: Fitted attributes written to a model file: arrays, numbers, text, or None.

@@ -253,6 +253,10 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         if estimate not in ("least_squares", "vi", "best"):
             raise SettingError(f"estimate={estimate!r}; wanted 'least_squares', 'vi' or 'best'")
 
+    def path_probability(self, X: Any) -> Floats | None:
+        """How sure a row is of its group on every level given the tree alone, [level, row]; None if unknown."""
+        return None
+
     # ---- results ------------------------------------------------------------------------------------------------
 
     @property

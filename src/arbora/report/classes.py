@@ -26,7 +26,7 @@ def gather_classes(model: Any, data: Any, context: Context) -> dict[str, Any]:
     page["title"] = f"{counted(forest.n_trees, 'tree')} classified"
     page["kind"] = type(model).__name__
     page["data_facts"] = data_facts(forest, digest)
-    page["parameters"] = parameters(getattr(model, "encoder_", model))
+    page["parameters"] = parameters(model)
     page["novel"] = _novel(model, grouped, page)
     if forest.target is not None:
         given = [called[c] for c in best.tolist()]

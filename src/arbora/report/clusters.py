@@ -2,16 +2,16 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple
+from typing import Any, NamedTuple, cast
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy import sparse
 
 from ..evaluate.metrics import silhouette_samples, slot_label_counts
 from ..evaluate.projection import principal_plane
 from ..evaluate.summary import Agreement, Cluster, Summary, counted, summarise, tree_names
 from ..forest.forest import UNSEEN, Forest, _natural
+from ..models.assignments import Assignments
 from ..models.forest_estimator import fingerprint, read_or_convert
 from . import columns as col
 from .gather import Context
@@ -57,32 +57,41 @@ def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:
     forest = as_forest_with(data, context)
     digest = fingerprint(forest)
     training = digest == model.provenance_.get("data_sha256") and len(model.labels_) == forest.n_trees
-    label = np.asarray(model.labels_ if training else model.predict(forest), np.int64)
-    proba = np.asarray(model.predict_proba(forest)) if hasattr(model, "predict_proba") else None
+    parts = model.page_parts()
+    found = context.assignments or _assigned(model, forest, training)
     called = {-1: "new"}
-    if proba is not None and getattr(model, "n_components_", -1) == proba.shape[1] - 1:
-        called[proba.shape[1] - 1] = "new"  # the last column is a group never seen
-    grouped = Grouped(forest, label, proba, called, "cluster", training)
+    if found.proba is not None and found.new_group:
+        called[found.proba.shape[1] - 1] = "new"  # the last column is a group never seen
+    grouped = Grouped(forest, found.labels, found.proba, called, "cluster", training)
     page = gather_groups(model, grouped, context)
     page["title"] = f"{counted(forest.n_trees, 'tree')} in {counted(len(page['groups']), 'cluster')}"
     page["kind"] = type(model).__name__
     page["data_facts"] = data_facts(forest, digest)
     page["history"] = history(model)
-    page["parameters"] = parameters(getattr(model, "mixture_", model))
-    if hasattr(model, "trace_"):
+    page["parameters"] = parameters(model)
+    if "draws" in parts:
         from .posterior import gather_draws
 
         page["posterior"] = gather_draws(model, grouped)
-    elif hasattr(model, "n_components_posterior"):
+    elif "sampled" in parts:
         page["notes"].append("A model file holds one draw and no chains: the posterior is only in a report that is "
                              "written when the model is fitted.")  # fmt: skip
-    if hasattr(model, "unions_"):
+    if "archetypes" in parts:
         from .unions import gather_unions
 
         page |= gather_unions(model)
         if page["merges"] is None and len(model.merges_):
             page["notes"].append(f"{len(model.merges_):,} merges are too many to draw.")
     return page
+
+
+def _assigned(model: Any, forest: Forest, training: bool) -> Assignments:
+    """Groups of the trees; those of the fit are where the fit put them."""
+    if not training:
+        return cast(Assignments, model.assign(forest))
+    if "probabilities" not in model.page_parts():
+        return Assignments(np.asarray(model.labels_, np.int64))
+    return cast(Assignments, model.assign(forest)._replace(labels=np.asarray(model.labels_, np.int64)))
 
 
 def data_facts(forest: Forest, digest: str) -> dict[str, Any]:
@@ -93,7 +102,7 @@ def data_facts(forest: Forest, digest: str) -> dict[str, Any]:
 def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, Any]:
     """What holds for groups of trees of any kind, clusters or classes."""
     forest = grouped.forest
-    named = describe_groups(forest, grouped.label)
+    named = describe_groups(forest, grouped.label) if context.described is None else context.described
     summary = summarise(forest, grouped.label, n_traits=6, named=named)
     if grouped.noun == "cluster":
         own = {c: f"{c} \u00b7 {one.name}" for c, one in enumerate(named)}
@@ -241,7 +250,7 @@ def _draw_typical(groups: list[dict[str, Any]], forest: Forest, words: Words) ->
 
 def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
     """Trees on the plane of their codes."""
-    codes, what = encoded(model, grouped.forest, grouped.training)
+    codes, what = model.map_codes(grouped.forest, grouped.training)
     place, explained = principal_plane(codes)
     page = col.on_grid(place[shown])
     page["axes"] = [f"principal component {c + 1}, {explained[c]:.0%} of the variance" for c in range(2)]
@@ -253,37 +262,6 @@ def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
     return page
 
 
-def encoded(model: Any, forest: Forest, training: bool = False) -> tuple[Any, str]:
-    """Trees as rows of numbers, and what these are."""
-    if training and hasattr(model, "medoid_"):
-        distance = _own_distance(model, np.arange(forest.n_trees), model.medoid_)
-        return distance, "the distances to the medoids"
-    if hasattr(model, "merge_gains"):
-        return model.merge_gains(forest), "what each cluster would gain by taking the tree, in nats"
-    if hasattr(model, "patterns_"):
-        return model.patterns_.transform(forest), "the patterns of the trees"
-    encoder = getattr(model, "encoder_", model)
-    if not hasattr(encoder, "transform"):
-        return slot_label_counts(forest), "counts of labels by place"
-    if "sparse_output" not in encoder.get_params():
-        return encoder.transform(forest), "the codes of the model"
-    before = encoder.sparse_output
-    try:
-        codes = encoder.set_params(sparse_output=True).transform(forest)
-    finally:
-        encoder.set_params(sparse_output=before)
-    return sparse.csr_array(codes), "the codes of the model"
-
-
-def _own_distance(model: Any, rows: Ints, others: Ints) -> Floats:
-    """Distances among trees of the fit by the measure of a model that clusters distances."""
-    if hasattr(model, "distance_"):
-        return np.asarray(model.distance_[np.ix_(rows, others)])
-    vector = model.vector_[model.tree_id_].astype(np.float64)
-    one, two = vector[rows], vector[others]
-    return one.sum(axis=1)[:, None] + two.sum(axis=1)[None] - 2.0 * one @ two.T
-
-
 # ---- silhouettes ----------------------------------------------------------------------------------------------------
 
 
@@ -291,7 +269,7 @@ def _silhouette(model: Any, grouped: Grouped, rank: Ints, n_groups: int) -> tupl
     """Silhouette of each tree (nan where not computed), and bars by group."""
     if n_groups < 2 or n_groups >= grouped.forest.n_trees or getattr(model, "labels", True) is False:
         return None, None
-    own = grouped.training and (hasattr(model, "distance_") or hasattr(model, "vector_"))
+    own = grouped.training and "distances" in model.page_parts()
     chosen = col.spread(grouped.forest.n_trees, MAX_SILHOUETTES)
     label = rank[chosen]
     if not 2 <= len(np.unique(label)) < len(chosen):
@@ -299,7 +277,7 @@ def _silhouette(model: Any, grouped: Grouped, rank: Ints, n_groups: int) -> tupl
     if own:
         from sklearn.metrics import silhouette_samples as by_distance
 
-        score = by_distance(_own_distance(model, chosen, chosen), label, metric="precomputed")
+        score = by_distance(model.distances(chosen, chosen), label, metric="precomputed")
     else:
         score = silhouette_samples(slot_label_counts(grouped.forest.take(chosen)), label)
     values = np.full(grouped.forest.n_trees, np.nan)
@@ -371,13 +349,13 @@ def border(grouped: Grouped, names: Sequence[str], folder: str) -> dict[str, Any
 
 def history(model: Any) -> dict[str, Any] | None:
     """The objective after each iteration, for models that climb."""
-    values = getattr(model, "history_", None)
-    if values is None or len(values) < 2 or hasattr(model, "trace_"):
+    values, parts = getattr(model, "history_", None), model.page_parts()
+    if values is None or len(values) < 2 or "draws" in parts:
         return None
-    if hasattr(model, "unions_"):
+    if "archetypes" in parts:
         return {"what": "description length, nats", "x": "merge", "about": "Shorter is better; the last point is after "
                 "moving trees and re-aligning.", **col.thinned(values)}  # fmt: skip
-    sampled = hasattr(model, "n_components_posterior")
+    sampled = "sampled" in parts
     done = "" if getattr(model, "converged_", True) else " It had not converged."
     return {
         "what": "log joint, nats" if sampled else "objective, nats",
@@ -388,10 +366,10 @@ def history(model: Any) -> dict[str, Any] | None:
     }  # fmt: skip
 
 
-def parameters(mixture: Any) -> dict[str, Any] | None:
+def parameters(model: Any) -> dict[str, Any] | None:
     """Probabilities of each component of a mixture of hidden trees, by hidden state."""
-    if not hasattr(mixture, "emission_prob_") or not hasattr(mixture, "_by_component"):
+    if "parameters" not in model.page_parts():
         return None
     from .parameters import gather_parameters
 
-    return gather_parameters(mixture)
+    return gather_parameters(model.hidden_trees())

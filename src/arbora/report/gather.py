@@ -3,11 +3,16 @@
 import os
 import time
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
 
 from ..errors import ArboraError
+from ..models.on_page import OnPage
+
+if TYPE_CHECKING:
+    from ..models.assignments import Assignments
+    from ..models.patterns import GroupName
 
 
 class Context(NamedTuple):
@@ -20,22 +25,26 @@ class Context(NamedTuple):
     told: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     command: str | None = None
+    assignments: "Assignments | None" = None  # of these trees, if they are known already
+    described: "list[GroupName] | None" = None  # what sets their groups apart, likewise
 
 
 def gather(model: Any, data: Any, context: Context | None = None) -> dict[str, Any]:
     """Everything that a page about this model and these data shows."""
     about = context or Context()
-    if not hasattr(model, "provenance_") and hasattr(model, "fit"):
+    parts: frozenset[str] = frozenset()
+    if isinstance(model, OnPage):
         check_is_fitted(model)
-    if hasattr(model, "level_labels_"):
+        parts = model.page_parts()
+    if "levels" in parts:
         from .rows import gather_rows
 
         page = gather_rows(model, data, about)
-    elif hasattr(model, "classes_"):
+    elif "classes" in parts:
         from .classes import gather_classes
 
         page = gather_classes(model, data, about)
-    elif hasattr(model, "vocabulary_") and hasattr(model, "labels_"):
+    elif "clusters" in parts:
         from .clusters import gather_clusters
 
         page = gather_clusters(model, data, about)

@@ -1,7 +1,7 @@
 """The page of rows sorted into a hierarchy: the tree, its levels, paths and their probabilities, chains."""
 
 import hashlib
-from typing import Any
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
@@ -81,7 +81,7 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
         "map": _map(rows, shown),
         "hierarchy": _tree(tree, levels, order, names),
         "agreement": _agreement(levels, target),
-        "path_about": PATH_ABOUT["draws" if hasattr(model, "trace_") else "model"],
+        "path_about": PATH_ABOUT["draws" if "draws" in model.page_parts() else "model"],
         "data_facts": {"n_rows": rows.shape[0], "n_columns": rows.shape[1], "data_sha256": _digest(rows)},
     }
     page["n_groups"] = len(page["group_names"])
@@ -89,7 +89,7 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
         page["notes"].append(f"The tree has {tree.n_nodes:,} nodes, more than the {MAX_NODES:,} that can be drawn.")
     if len(shown) < len(rows):
         page["notes"].append(f"{len(shown):,} of {len(rows):,} rows, evenly spread, are on the map and in the list.")
-    if hasattr(model, "trace_"):
+    if "draws" in model.page_parts():
         page["posterior"] = _posterior(model, levels, names, order)
     else:
         page["notes"].append("A model file holds no chains: traces, R-hat and co-occurrence are only in a report that "
@@ -201,21 +201,14 @@ def _agreement(levels: Ints, target: list[str] | None) -> list[dict[str, Any]]:
 def path_probability(model: Any, rows: Floats) -> Floats | None:
     """[level, datum]: how sure it is that the row is in its group, from the draws, or from the model alone."""
     levels = np.asarray(model.level_labels_)
-    if hasattr(model, "trace_"):
+    if "draws" in model.page_parts():
         found = np.empty(levels.shape)
         for level, labels in enumerate(levels):
             draws = model.draws(level)
             aligned = diagnostics.align_labels(draws.reshape(-1, draws.shape[-1]), labels)
             found[level] = (aligned == labels).mean(axis=0)
         return found
-    if hasattr(model, "predictor_"):
-        from ..models.bhmc.estimates import Predictor
-
-        predictor = Predictor(**model.predictor_)
-        leaf = predictor.leaf_probability(model._give(rows), model._setting(len(model.names_)))
-        of_leaf = predictor.levels_of(np.arange(len(predictor.leaf)))  # [level, leaf]
-        return np.array([(leaf * (of_leaf[l][None] == labels[:, None])).sum(axis=1) for l, labels in enumerate(levels)])
-    return None
+    return cast("Floats | None", model.path_probability(rows))
 
 
 def _posterior(model: Any, levels: Ints, names: list[str], order: Ints) -> dict[str, Any]:

@@ -359,6 +359,14 @@ class BHMC(VectorEstimator):
         parts = [predictor.leaf_probability(rows[i : i + step], setting) for i in range(0, len(rows), step)]
         return predictor.levels_of(np.concatenate(parts).argmax(axis=1))
 
+    def path_probability(self, X: Any) -> Floats:
+        """Probability of the groups of the training rows on every level given the tree, [level, row]."""
+        predictor = Predictor(**self.predictor_)
+        leaf = predictor.leaf_probability(self._give(X), self._setting(len(self.names_)))
+        of_leaf = predictor.levels_of(np.arange(len(predictor.leaf)))  # [level, leaf]
+        levels = enumerate(np.asarray(self.level_labels_))
+        return np.array([(leaf * (of_leaf[l][None] == labels[:, None])).sum(axis=1) for l, labels in levels])
+
     def predict(self, X: Any) -> Ints:
         """Group of new rows on the level of `labels_`."""
         return np.asarray(self.predict_levels(X)[self._label_level])

@@ -20,6 +20,7 @@ from ...progress import Progress
 from ..file_checks import check_array, check_settings
 from ..forest_estimator import ForestEstimator
 from ..hidden_tree.mixture import HiddenTreeMixture
+from ..on_page import OnPage
 from ..patterns.transformer import TreePatterns
 from . import pattern_surprise as ps
 from . import readout as ro
@@ -266,6 +267,18 @@ class TreeClassifier(ForestClassifier):
         """Names of the columns of `transform`."""
         check_is_fitted(self, "encoder_")
         return np.asarray(self.encoder_.get_feature_names_out())
+
+    def tree_encoder(self) -> Any:
+        """The fitted encoder, if its columns have names."""
+        return self.encoder_ if hasattr(self.encoder_, "get_feature_names_out") else None
+
+    def hidden_trees(self) -> Any:
+        """The mixture of hidden trees that encodes, if one does."""
+        return self.encoder_.hidden_trees() if isinstance(self.encoder_, OnPage) else None
+
+    def page_parts(self) -> frozenset[str]:
+        """As for every model; parameters only of hidden trees."""
+        return super().page_parts() - (frozenset() if self.hidden_trees() is not None else {"parameters"})
 
     def _codes(self, forest: Forest) -> Any:
         from scipy import sparse

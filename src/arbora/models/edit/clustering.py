@@ -166,6 +166,10 @@ class TreeEditClustering(MatrixClustering):
         check_is_fitted(self, "medoid_")
         return np.array([f"medoid{c}" for c in range(self.n_clusters_)], object)
 
+    def distances(self, rows: Ints, others: Ints) -> Floats:
+        """Distances of some trees of the fit to some others of it."""
+        return np.asarray(self.distance_[np.ix_(rows, others)])
+
     def linkage(self) -> Floats:
         """Merges of average linkage over the distances, as scipy's dendrogram draws them."""
         check_is_fitted(self, "distance_")

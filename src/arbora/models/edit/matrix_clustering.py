@@ -67,6 +67,16 @@ class MatrixClustering(ClusterMixin, TransformerMixin, ForestEstimator):
         """The most central tree of each cluster."""
         return self._training().take(self.medoid_)
 
+    def distances(self, rows: Ints, others: Ints) -> Floats:
+        """Distances of some trees of the fit to some others of it."""
+        raise NotImplementedError
+
+    def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
+        """Distances to the medoids, for trees of the fit."""
+        if not training:
+            return super().map_codes(forest)
+        return self.distances(np.arange(forest.n_trees), self.medoid_), "the distances to the medoids"
+
     def _check_content(self, n_trees: int) -> None:
         """Raise unless what a file holds besides the trees fits them."""
         raise NotImplementedError

@@ -13,6 +13,7 @@ from ...errors import ChainsDisagreeWarning, NotConvergedWarning, SettingError
 from ...forest.forest import Forest
 from ...inference.chains import Trace, run_chains
 from ...seeds import resolve_seed
+from ..assignments import Assignments
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..model_file import plain
 from ..settings import check_count, check_weight
@@ -389,9 +390,16 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
 
     def score_samples(self, X: Any) -> Floats:
         """Log-likelihood of each tree: its shape, its labels and their order."""
+        return _log_total(self._log_joint(X))
+
+    def assign(self, X: Any) -> Assignments:
+        """Component, probabilities and log-likelihood of each tree, by one pass through them."""
         joint = self._log_joint(X)
-        top = joint.max(axis=1, initial=-np.inf)
-        return np.asarray(top + np.log(np.exp(joint - top[:, None]).sum(axis=1)))
+        return Assignments(joint.argmax(axis=1), np.exp(_log_share(joint)), _log_total(joint))
+
+    def page_parts(self) -> frozenset[str]:
+        """As for every model; a given number of components is fitted by EM, which has no chains."""
+        return super().page_parts() - (frozenset() if self.n_components is None else {"sampled", "draws"})
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per tree."""
@@ -399,9 +407,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Log posterior of the component of each tree."""
-        joint = self._log_joint(X)
-        joint -= joint.max(axis=1, initial=-np.inf)[:, None]
-        return np.asarray(joint - np.log(np.exp(joint).sum(axis=1, keepdims=True)))
+        return _log_share(self._log_joint(X))
 
     def predict_proba(self, X: Any) -> Floats:
         """Posterior of the component of each tree."""
@@ -468,3 +474,15 @@ def _joint(model: Chains, trees: fitting.Trees) -> Floats:
     tables = backoff.tables_of(data.levels, model.counts, data.alphabet)
     prob = backoff.probabilities(tables, data.places, model.strength)
     return np.asarray(log_likelihood(data.urns, prob, model.tau)[0] + np.log(model.weight))
+
+
+def _log_total(joint: Floats) -> Floats:
+    """log P(tree) from log P(tree, component)."""
+    top = joint.max(axis=1, initial=-np.inf)
+    return np.asarray(top + np.log(np.exp(joint - top[:, None]).sum(axis=1)))
+
+
+def _log_share(joint: Floats) -> Floats:
+    """log P(component | tree) from log P(tree, component)."""
+    below = joint - joint.max(axis=1, initial=-np.inf)[:, None]
+    return np.asarray(below - np.log(np.exp(below).sum(axis=1, keepdims=True)))

@@ -15,6 +15,7 @@ from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
+from ..assignments import Assignments
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint, unseen_by_tree
 from ..merging import MergedByLoss, check_losses, expected_losses
@@ -374,17 +375,26 @@ class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, Fo
         under the prior, estimated within the error of `new_group_evidence`.  A label never seen costs a known group
         log(nodes seen in training) nats and a new one log(n_labels + 1).
         """
-        joint = self._log_joint(X)
-        total = log_sum(joint)
-        proba = np.exp(joint - np.where(np.isfinite(total), total, 0.0)[:, None])
-        proba[~np.isfinite(total), -1] = 1.0  # no group can produce the tree
-        return np.asarray(proba / proba.sum(axis=1, keepdims=True))
+        return _proba_of(self._log_joint(X))
 
     def predict(self, X: Any) -> NDArray[np.int64]:
         """Most probable group of each tree; `NEW_GROUP` where a new one is more probable than `novelty`."""
-        proba = self.predict_proba(X)
+        return self._labels_of(self.predict_proba(X))
+
+    def _labels_of(self, proba: Floats) -> NDArray[np.int64]:
         new = (proba[:, -1] > self.novelty) | (proba[:, :-1].sum(axis=1) <= 0)
         return np.where(new, NEW_GROUP, proba[:, :-1].argmax(axis=1))
+
+    def assign(self, X: Any) -> Assignments:
+        """Group, probabilities and log predictive probability of each tree, by one pass through them."""
+        joint = self._log_joint(X)
+        proba = _proba_of(joint)
+        return Assignments(self._labels_of(proba), proba, self._scores_of(joint), new_group=True)
+
+    def hidden_trees(self) -> HiddenTreeMixture:
+        """The mixture of the fitted draw."""
+        check_is_fitted(self, "mixture_")
+        return self.mixture_
 
     def resample_labels(self, X: Any, n_sweeps: int = 10, random_state: Any = None) -> NDArray[np.int64]:
         """The paper's test procedure: seat the new trees among themselves for some sweeps, parameters held fixed.
@@ -447,7 +457,9 @@ class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, Fo
 
     def score_samples(self, X: Any) -> Floats:
         """Log predictive probability of each tree given the fitted draw, a new group included."""
-        joint = self._log_joint(X)
+        return self._scores_of(self._log_joint(X))
+
+    def _scores_of(self, joint: Floats) -> Floats:
         return np.asarray(log_sum(joint) - np.log(self.group_size_.sum() + self.concentration_))
 
     def score(self, X: Any, y: Any = None) -> float:
@@ -470,3 +482,11 @@ class InfiniteHiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, Fo
         """Draw trees from the groups found; see `HiddenTreeMixture.sample`."""
         check_is_fitted(self, "mixture_")
         return self.mixture_.sample(n_samples, skeleton, random_state)
+
+
+def _proba_of(joint: Floats) -> Floats:
+    """Posterior of the groups from log P(tree, group), the last a group never seen."""
+    total = log_sum(joint)
+    proba = np.exp(joint - np.where(np.isfinite(total), total, 0.0)[:, None])
+    proba[~np.isfinite(total), -1] = 1.0  # no group can produce the tree
+    return np.asarray(proba / proba.sum(axis=1, keepdims=True))

@@ -19,6 +19,7 @@ from ...forest.sharing import SharedForest, share
 from ...forest.store import ForestStore
 from ...inference.em import EMResult
 from ...seeds import draw_rows, resolve_seed
+from ..assignments import Assignments
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..merging import MergedByLoss, check_losses, expected_losses
@@ -515,8 +516,20 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
         """Posterior of the component of each tree; the mixing weights where no component can produce the tree."""
         return self._component_proba(X)
 
-    def _component_proba(self, X: Any) -> Floats:
+    def assign(self, X: Any) -> Assignments:
+        """Component, probabilities and log-likelihood of each tree, by one pass through them."""
         joint = self._log_joint(X)
+        proba = self._proba_of(joint)
+        return Assignments(np.asarray(proba.argmax(axis=1)), proba, np.asarray(log_sum(joint)))
+
+    def hidden_trees(self) -> Self:
+        """Itself."""
+        return self
+
+    def _component_proba(self, X: Any) -> Floats:
+        return self._proba_of(self._log_joint(X))
+
+    def _proba_of(self, joint: Floats) -> Floats:
         total = log_sum(joint)
         impossible = ~np.isfinite(total)
         proba = np.exp(joint - np.where(impossible, 0.0, total)[:, None])

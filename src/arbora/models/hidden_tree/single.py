@@ -8,10 +8,11 @@ from numpy.typing import ArrayLike, NDArray
 
 from ...forest.forest import Forest
 from ...inference.em import EMResult
+from ..assignments import Assignments
 from . import node_posteriors as nodes
 from . import tree_model as tm
 from .mixture import PROBABILITIES, SHARD_BYTES, HiddenTreeMixture
-from .passes import Batch, MixtureCounts, MixtureParams
+from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
 
 Floats = NDArray[np.float64]
 
@@ -139,7 +140,18 @@ class HiddenTree(HiddenTreeMixture):
         """Posterior of the root's state of each tree; uniform where the model cannot produce the tree."""
         forest = self._in_training_terms(X)
         with self._batch(forest, self.spec_) as batch:
-            root = batch.root_posterior(self._fitted_params().tree)[:, :, 0]
+            return self._root_proba(batch)
+
+    def assign(self, X: Any) -> Assignments:
+        """Root state, its probabilities and log-likelihood of each tree, whose subtrees are shared once."""
+        forest, params = self._in_training_terms(X), self._fitted_params()
+        with self._batch(forest, self.spec_) as batch:
+            proba = self._root_proba(batch)
+            score = log_sum(log_joint(batch.log_likelihood(params.tree), params.weight))
+        return Assignments(np.asarray(proba.argmax(axis=1)), proba, np.asarray(score))
+
+    def _root_proba(self, batch: Batch) -> Floats:
+        root = batch.root_posterior(self._fitted_params().tree)[:, :, 0]
         impossible = root.sum(axis=1) <= 0
         root[impossible] = 1.0 / self.n_states
         return np.asarray(root)

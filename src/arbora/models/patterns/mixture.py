@@ -18,6 +18,7 @@ from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
+from ..assignments import Assignments
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..merging import GroupsWithinGroups
@@ -367,17 +368,29 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
         """Posterior of the group of each tree among those found, [tree, group]."""
         return np.exp(self.predict_log_proba(X))
 
+    def assign(self, X: Any) -> Assignments:
+        """Group, probabilities and log predictive score of each tree; patterns are counted once."""
+        model = self.model_
+        score = np.concatenate([self._scores(known, model) for known in self._known(X)])
+        own = score[:, :-1]
+        log_proba = own - logsumexp(own, axis=1, keepdims=True)
+        return Assignments(own.argmax(axis=1).astype(np.int64), np.exp(log_proba), self._total(score))
+
+    def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
+        """Counts of patterns."""
+        return self.patterns_.transform(forest), "the patterns of the trees"
+
     def score_samples(self, X: Any) -> Floats:
         """Log predictive score of the known patterns of each tree, a new group included if their number is learnt.
 
         The logarithm of sum_k P(group k) p(patterns | group k) ^ weight, with weight = power / number of families: a
         score to compare trees and models by, and no density of trees.
         """
-        check_is_fitted(self, "group_size_")
+        return np.concatenate([self._total(self._scores(known, self.model_)) for known in self._known(X)])
+
+    def _total(self, score: Floats) -> Floats:
         last = None if self.n_components is None else -1
-        seats = logsumexp(ft.log_seats(self.model_)[:last])
-        found = [logsumexp(self._scores(known, self.model_)[:, :last], axis=1) - seats for known in self._known(X)]
-        return np.concatenate(found)
+        return np.asarray(logsumexp(score[:, :last], axis=1) - logsumexp(ft.log_seats(self.model_)[:last]))
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""

@@ -181,6 +181,11 @@ class UnionEmbedding(MatrixClustering):
         """The cluster of a tree with the same vector, else the one nearest on average."""
         return pairwise.assign(hamming(self._vectors(X), self.vector_[self.tree_id_]), self.labels_)
 
+    def distances(self, rows: Ints, others: Ints) -> Floats:
+        """Nodes of the union in which some trees of the fit differ from some others of it."""
+        vector = self.vector_[self.tree_id_]
+        return hamming(vector[rows], vector[others])
+
     def _check_content(self, n_trees: int) -> None:
         n, n_labels = len(self.parent_), len(self.vocabulary_) if self.labels else 0
         check_array("vector_", self.vector_, np.bool_, (None, n))

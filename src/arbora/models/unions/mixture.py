@@ -15,6 +15,7 @@ from ...forest.forest import Forest
 from ...inference.diagnostics import NEW_GROUP
 from ...progress import Progress
 from ...seeds import resolve_seed
+from ..assignments import Assignments
 from ..file_checks import check_array, check_offsets
 from ..forest_estimator import ForestEstimator
 from ..merging import GroupsWithinGroups, Merges
@@ -363,30 +364,46 @@ class TreeUnionMixture(GroupsWithinGroups, ClusterMixin, TransformerMixin, Fores
         check_is_fitted(self, "vocabulary_")
         forest = self._read_new(X)
         new, known = self._new_samples(forest)
-        gain = self._gains(new, known < 0)
+        return self._labels_of(self._gains(new, known < 0), known)[new.sample_id]
+
+    def _labels_of(self, gain: Floats, known: Ints) -> Ints:
+        """Class of each distinct tree."""
         best = gain.argmax(axis=1)
         label = np.where(gain.max(axis=1, initial=-np.inf) > self.novelty, best, NEW_GROUP)
         label[known >= 0] = self._place()[known[known >= 0]]
-        return label[new.sample_id]
+        return label
+
+    def assign(self, X: Any) -> Assignments:
+        """Class, weights of the classes and score of each tree; distinct trees are matched once."""
+        check_is_fitted(self, "vocabulary_")
+        new, known = self._new_samples(self._read_new(X))
+        gain = self._gains(new)
+        labels, proba, score = self._labels_of(gain, known), _weights(gain), self._scores_of(new, gain)
+        return Assignments(labels[new.sample_id], proba[new.sample_id], score[new.sample_id], new_group=True)
+
+    def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
+        """Gains of the classes."""
+        return self.merge_gains(forest), "what each cluster would gain by taking the tree, in nats"
 
     def predict_proba(self, X: Any) -> Floats:
         """Weights proportional to 2 ** -(code length) in bits of each tree in each class; the last is a new class."""
-        gain = self.merge_gains(X)
-        gain = np.column_stack([gain, np.zeros(len(gain))])
-        weight = np.exp(gain - gain.max(axis=1, initial=-np.inf, keepdims=True))
-        return np.asarray(weight / weight.sum(axis=1, keepdims=True))
+        return _weights(self.merge_gains(X))
 
     def score_samples(self, X: Any) -> Floats:
         """Minus the nats that describing each tree, too, would take, in its best class or in a new one."""
         check_is_fitted(self, "vocabulary_")
         forest = self._read_new(X)
         new, _ = self._new_samples(forest)
+        return self._scores_of(new, self._gains(new))[new.sample_id]
+
+    def _scores_of(self, new: Samples, gain: Floats) -> Floats:
+        """Score of each distinct tree."""
         n_labels, n = len(self._code.label_prior), len(self.labels_)
         alone = np.array([union_length(single(new, t, n_labels), self._code) for t in range(len(new.weight))])
-        saved = self._gains(new).max(axis=1, initial=0.0)
+        saved = gain.max(axis=1, initial=0.0)
         length = mixing_length(n + 1) - mixing_length(n) + alone - saved
         length[np.abs(length) < 1e-9] = 0.0  # rounding
-        return 0.0 - length[new.sample_id]  # and never -0.0
+        return np.asarray(0.0 - length)  # and never -0.0
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
@@ -507,6 +524,13 @@ class TreeUnionMixture(GroupsWithinGroups, ClusterMixin, TransformerMixin, Fores
                 out[t] = union.node_match[lo : lo + self._samples.size(t)]
                 lo += self._samples.size(t)
         return out
+
+
+def _weights(gain: Floats) -> Floats:
+    """Weights of the classes, and of a new one last, from what each gains by taking the tree."""
+    gain = np.column_stack([gain, np.zeros(len(gain))])
+    weight = np.exp(gain - gain.max(axis=1, initial=-np.inf, keepdims=True))
+    return np.asarray(weight / weight.sum(axis=1, keepdims=True))
 
 
 def _turn(bar: Progress) -> Any:
