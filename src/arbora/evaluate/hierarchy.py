@@ -29,8 +29,26 @@ class HierarchyError(ArboraError, ValueError):
 class Hierarchy:
     """A tree of groups of data.
 
-    parent[z] and level[z] describe node z; leaf[n] is the node of datum n farthest from the root, and all nodes above
-    it hold the datum too.  node_weight[z, k], if the model has it, is how much component k weighs at the node.
+    Attributes
+    ----------
+    parent : ndarray of shape (n_nodes,)
+        Parent of each node, -1 for the root.
+    level : ndarray of shape (n_nodes,)
+        Level of each node; the root has level 0.
+    leaf : ndarray of shape (n_data,)
+        Node of each datum farthest from the root.  All nodes above it hold the datum too.
+    names : tuple of str
+        Name of each datum.
+    node_weight : ndarray of shape (n_nodes, n_components) or None
+        Weight of each component at each node, if the model has it.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from arbora import Hierarchy
+    >>> tree = Hierarchy.from_levels([np.array([0, 0, 1]), np.array([0, 1, 2])])
+    >>> tree.n_data, tree.labels(1).tolist()
+    (3, [0, 0, 1])
     """
 
     parent: Ints  # [node], -1 at the root

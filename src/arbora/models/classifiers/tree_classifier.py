@@ -31,33 +31,50 @@ Floats = NDArray[np.float64]
 
 
 class TreeClassifier(ForestClassifier):
-    """Tell classes of trees apart by a linear read-out on their patterns, or by any read-out on other codes.
+    """Classify trees by a linear read-out on their patterns, or by any read-out on other codes.
 
     Parameters
     ----------
-    encoder : None is a `TreePatterns` with seven families, logarithms of counts, tf-idf weights and rows of length one.
-        ``"mixture"`` is a `HiddenTreeMixture` with two components per class, 4 states and ``encoding="score"``.  Else a
-        mixture, or any transformer of forests.  It is fitted without looking at the classes.
-    readout : ``"auto"`` is ``"logistic"`` on patterns and ``"mlp"`` on all other codes; ``"logistic"`` (logistic
-        regression), ``"mlp"`` (a neural network of one hidden layer, as in Bacciu and Castellana 2018, much slower), or
-        any scikit-learn classifier.
-    hidden_units : of the neural network; of several the best by 3-fold cross-validation on the codes is taken.
-    calibration : ``"temperature"`` makes probabilities as sure as held-out trees justify (3 more fits of the read-out).
-    class_weight : ``"balanced"``, or a dict of weights by class; None weighs all trees alike.
-    novelty : `is_novel` marks trees more surprising than all but this share of the training trees, each judged by
-        what the others say: on patterns by leaving one tree out, which costs next to nothing; else by a mixture that
-        has not seen it (3 more fits of the encoder).  None does without.
-    random_state : a seed, or a generator, for encoder and read-out where they have none of their own.
-    verbose : whether to show progress, part by part.
+    encoder : "mixture", transformer of forests or None, default None
+        What turns trees into rows.  None is a `TreePatterns` with seven families, logarithms of counts, tf-idf weights
+        and rows of length one.  "mixture" is a `HiddenTreeMixture` with two components per class, 4 states and
+        ``encoding="score"``.  The encoder is fitted without the classes.
+    readout : {"auto", "logistic", "mlp"} or classifier, default "auto"
+        "auto" is "logistic" (logistic regression) on patterns and "mlp" on other codes.  "mlp" is a neural network of
+        one hidden layer, as in Bacciu and Castellana, and much slower.  Any scikit-learn classifier will do.
+    hidden_units : int or sequence of int, default 100
+        Hidden units of the network.  Of several, 3-fold cross-validation on the codes takes the best.
+    calibration : {"temperature"} or None, default None
+        "temperature" makes probabilities as certain as held-out trees justify, at 3 more fits of the read-out.
+    class_weight : "balanced", dict or None, default None
+        Weights of the classes; None weighs all trees alike.
+    novelty : float or None, default 0.01
+        `is_novel` marks trees more surprising than all but this share of the training trees.  Each training tree is
+        judged by the others: on patterns by leaving it out, which costs little; else by a mixture that has not seen it,
+        at 3 more fits of the encoder.  None leaves it out.
+    random_state : int, Generator or None, default None
+        Seed for encoder and read-out where they have none.
+    verbose : int, default 0
+        Whether to show progress, part by part.
 
     Attributes
     ----------
-    classes_ : the classes, in order.
-    encoder_, readout_ : the fitted parts.
-    columns_ : columns of the codes that the read-out sees, those that are not zero in every training tree.
-    class_count_ : training trees of each class that have each pattern, [class, column]; None without patterns.
-    temperature_ : by which log-probabilities are divided.
-    surprise_quantiles_ : of the training trees; empty where novel trees cannot be told.
+    classes_ : ndarray
+        The classes, in order.
+    encoder_, readout_ : estimators
+        The fitted parts.
+    columns_ : ndarray
+        Columns of the codes that the read-out uses: those that are not zero in every training tree.
+    class_count_ : ndarray of shape (n_classes, n_columns) or None
+        Training trees of each class that have each pattern; None without patterns.
+    temperature_ : float
+        Divisor of log-probabilities.
+    surprise_quantiles_ : ndarray
+        Quantiles of the surprise of training trees; empty if `is_novel` is not available.
+
+    References
+    ----------
+    Bacciu and Castellana (2018), Mixture of hidden Markov models as tree encoder.
 
     Examples
     --------

@@ -74,12 +74,31 @@ def edit_distance(
     rename: RenameCost = 1.0,
     budget: int = tree_cliques.BUDGET,
 ) -> float:
-    """Edit distance of two trees, each nested or a Forest of one tree.
+    """Compute the edit distance of two trees.
 
-    With ``ordered=False`` the order of siblings means nothing; with ``labels=False`` labels mean nothing and renames
-    are free.  A missing label, or one the vocabulary does not know, is a label of its own.  `budget` limits the search
-    on unordered trees; past it the result is an upper bound, and an `InexactWarning` says so.
+    Parameters
+    ----------
+    a, b : nested tree, or Forest of one tree
+        The trees.
+    ordered : bool, default True
+        Whether the order of siblings matters.
+    labels : bool, default True
+        Whether labels matter.  If not, renames are free.  A missing label, or one outside the vocabulary, is a label of
+        its own.
+    delete, insert : float or dict, default 1.0
+        Cost of leaving out a node of `a`, and of adding a node of `b`; a dict gives costs by label.
+    rename : float or dict, default 1.0
+        Cost of another label; a dict gives costs by pair of labels.
+    budget : int, default 200000
+        Limit of the search on unordered trees.  Beyond it the result is an upper bound, with an `InexactWarning`.
 
+    Returns
+    -------
+    float
+        The distance.
+
+    Examples
+    --------
     >>> edit_distance(("a", ["b", "c"]), ("a", ["c", "b"]))
     2.0
     >>> edit_distance(("a", ["b", "c"]), ("a", ["c", "b"]), ordered=False)
@@ -101,8 +120,19 @@ def edit_mapping(
     rename: RenameCost = 1.0,
     budget: int = tree_cliques.BUDGET,
 ) -> EditMapping:
-    """A cheapest edit of one tree into the other: which nodes stay, go and come; arguments as for `edit_distance`.
+    """Find a cheapest edit of one tree into the other.
 
+    Parameters
+    ----------
+    a, b, ordered, labels, delete, insert, rename, budget : as in `edit_distance`
+
+    Returns
+    -------
+    EditMapping
+        The distance, the pairs of nodes that stay, and the nodes that are deleted and inserted.
+
+    Examples
+    --------
     >>> found = edit_mapping(("a", [("b", ["c"])]), ("a", ["c"]))
     >>> found.distance, found.pairs.tolist(), found.deleted.tolist()
     (1.0, [[0, 0], [2, 1]], [1])
@@ -182,15 +212,33 @@ def edit_distances(
     checkpoint: str | os.PathLike[str] | None = None,
     keep_checkpoint: bool = False,
 ) -> Floats:
-    """Edit distance of every tree of X to every tree of Y, or of X without Y, as a dense matrix.
+    """Compute the edit distances of every tree of X to every tree of Y, or of X.
 
-    Equal trees are compared once, and only half the pairs if the costs are symmetric.  `n_jobs` threads (-1: all
-    processors) change the time and nothing else.  `progress` shows a bar: always, never, or (None) on a terminal.
-    `checkpoint` names a file that keeps what is done, every half minute and on Ctrl-C: the same call then goes on from
-    there, and the file is removed when all is done, unless `keep_checkpoint` leaves that to the caller, who may want to
-    write the matrix first.  Without it, Ctrl-C loses what was computed.  Memory: 8 bytes for every entry of the matrix,
-    and for each thread of ordered distances 24 bytes for every pair of nodes of the two largest trees.
+    Equal trees are compared once, and with symmetric costs only half the pairs.  The matrix takes 8 bytes per entry.
+    Each thread of ordered distances takes 24 bytes per pair of nodes of the two largest trees.
 
+    Parameters
+    ----------
+    X, Y : forests, or lists of nested trees
+        The trees; without Y, those of X are compared with each other.
+    ordered, labels, delete, insert, rename, budget : as in `edit_distance`
+    n_jobs : int or None, default None
+        Threads; -1 uses all processors.  The result does not depend on it.
+    progress : bool or None, default None
+        Whether to show a bar; None shows it on a terminal.
+    checkpoint : path or None, default None
+        File that keeps finished distances, every half minute and on Ctrl-C.  The same call continues from it, and
+        removes it at the end.  Without it, Ctrl-C loses what was computed.
+    keep_checkpoint : bool, default False
+        Whether to leave the checkpoint to the caller.
+
+    Returns
+    -------
+    ndarray of shape (n_trees_X, n_trees_Y)
+        The distances.
+
+    Examples
+    --------
     >>> edit_distances([("a", ["b"]), "a", ("c", ["b"])])
     array([[0., 1., 1.],
            [1., 0., 2.],

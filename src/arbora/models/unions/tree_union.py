@@ -25,8 +25,31 @@ _MAX_TRIES = 1000  # of drawing a sample that is one tree, before its root is pi
 
 @dataclass(frozen=True, eq=False, repr=False)
 class TreeUnion:
-    """A tree order whose nodes occur with probabilities of their own, independently, in each sample.
+    """A tree order whose nodes occur independently in each sample, each with a probability of its own.
 
+    `TreeUnionMixture` makes unions; `TreeUnion.of` makes one from trees.
+
+    Attributes
+    ----------
+    parent : ndarray
+        Parent of each node, -1 for a root.
+    node_count : ndarray
+        Trees that have each node.
+    n_assigned : int
+        Trees that the union describes.
+    description_length : float
+        Nats to describe these trees.
+    label_count : matrix or None
+        Count of each label at each node.
+    vocabulary : tuple of str
+        The labels.
+    tree : ndarray
+        Numbers of the trees.
+    match_start, match : ndarray
+        Node of the union for each node of each tree, tree after tree; `node_match` gives those of one tree.
+
+    Examples
+    --------
     >>> from arbora import TreeUnion
     >>> union = TreeUnion.of([("a", ["b", "c"]), ("a", ["b"]), ("a", ["b", ("c", ["d"])])])
     >>> union
