@@ -29,7 +29,7 @@ class HierarchyError(ArboraError, ValueError):
 class Hierarchy:
     """A tree of groups of data.
 
-    Attributes
+    Parameters
     ----------
     parent : ndarray of shape (n_nodes,)
         Parent of each node, -1 for the root.

@@ -40,7 +40,28 @@ def write_forest(forest: Forest, path: str | os.PathLike[str], more: dict[str, A
 
 
 def load_forest(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Forest:
-    """Read a forest that `save_forest` wrote, checked like any other; files of more than `max_bytes` are refused."""
+    """Read a forest from a file that `Forest.save` wrote, with the same checks as any other input.
+
+    Parameters
+    ----------
+    path : path
+        A ``.forest`` or ``.parquet`` file.
+    max_bytes : int
+        Files that unpack to more are refused.
+
+    Returns
+    -------
+    Forest
+        The trees.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> path = os.path.join(tempfile.mkdtemp(), "trees.forest")
+    >>> Forest.from_nested([("a", ["b"]), "a"]).save(path)
+    >>> load_forest(path)
+    Forest(2 trees, 3 nodes, 2 labels, 1 slots)
+    """
     if _suffix(path) == ".parquet":
         return _load_parquet(path, max_bytes)
     return read_forest(path, max_bytes)[0]

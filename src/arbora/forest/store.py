@@ -48,12 +48,20 @@ class Entry(NamedTuple):
 
 
 class ForestStore:
-    """Trees on disk, accepted by models in place of a `Forest`; one file at a time is in memory.
+    """Trees on disk that models accept in place of a `Forest`.  One file at a time is in memory.
 
-    `memory` bounds what models keep of the trees between two passes, in bytes: distinct subtrees of as many files as
-    fit, while the others are read again.  It never changes a result.  A file that unpacks to more than `max_bytes` is
-    refused.
+    Parameters
+    ----------
+    path : path
+        Folder of the store; `ForestStore.write` makes one.
+    memory : int, default 1 GiB
+        Bytes of trees that models keep between two passes: the distinct subtrees of as many files as fit.  The other
+        files are read again.  It never changes a result.
+    max_bytes : int, default 16 GiB
+        Files that unpack to more are refused.
 
+    Examples
+    --------
     >>> import tempfile
     >>> path = os.path.join(tempfile.mkdtemp(), "small.store")
     >>> ForestStore.write(Forest.from_nested([("a", ["b"]), "a"]), path)

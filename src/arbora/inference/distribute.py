@@ -27,10 +27,19 @@ _active: ContextVar["Cluster | None"] = ContextVar("arbora_cluster", default=Non
 
 @contextlib.contextmanager
 def distributed(client: Any) -> Iterator["Cluster"]:
-    """Inside this block, passes over a `ForestStore` and chains of samplers run on the workers of a Dask client.
+    """Run passes over a `ForestStore` and chains of samplers on the workers of a Dask client, inside a ``with`` block.
 
-    `client` is a ``distributed.Client``, or the address of a scheduler.  The store must be on a file system that all
-    workers see under the same path.
+    The store must be on a file system that all workers see under the same path.
+
+    Parameters
+    ----------
+    client : distributed.Client or str
+        The client, or the address of a scheduler.
+
+    Yields
+    ------
+    Cluster
+        What the block runs on.
     """
     opened = None
     if isinstance(client, str):

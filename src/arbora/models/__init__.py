@@ -46,7 +46,27 @@ def __dir__() -> list[str]:
 
 
 def load(path: str | os.PathLike[str]) -> "SavedEstimator":
-    """Read a fitted model that `save` wrote; nothing in the file is ever executed."""
+    """Read a fitted model from a file that `save` wrote.  Nothing in the file is executed.
+
+    Parameters
+    ----------
+    path : path
+        The file.
+
+    Returns
+    -------
+    estimator
+        The fitted model.
+
+    Examples
+    --------
+    >>> import os, tempfile
+    >>> import arbora as ab
+    >>> path = os.path.join(tempfile.mkdtemp(), "model.arbora")
+    >>> ab.PatternMixture(random_state=0).fit([("a", ["b"]), ("a", ["b"]), ("c", ["d"])]).save(path)
+    >>> ab.load(path).n_components_
+    2
+    """
     from ..files.container import read_container
     from .model_file import MODEL_VERSION
 

@@ -391,14 +391,19 @@ class RBHMC(BHMC):
     intercept : bool, default False
         Whether a boundary between siblings may lie anywhere.  Without it, as in the paper, all boundaries pass through
         the mean of the data.
-    tree, branching, procedure : as in `BHMC`
-    path_concentration, weight_concentration, root_concentration : as in `BHMC`
-    component_variance, mean_variance, scaling, n_projected, start, estimate : as in `BHMC`
-    n_iter, burn_in, thin, n_chains, checkpoint, n_jobs, random_state, verbose : as in `BHMC`
+    tree, branching, procedure
+        As in `BHMC`.
+    path_concentration, weight_concentration, root_concentration
+        As in `BHMC`.
+    component_variance, mean_variance, scaling, n_projected, start, estimate
+        As in `BHMC`.
+    n_iter, burn_in, thin, n_chains, checkpoint, n_jobs, random_state, verbose
+        As in `BHMC`.
 
     Attributes
     ----------
-    labels_, level_labels_, hierarchy_, component_, variance_, trace_ : as in `BHMC`
+    labels_, level_labels_, hierarchy_, component_, variance_, trace_
+        As in `BHMC`.
 
     See Also
     --------

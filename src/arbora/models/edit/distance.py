@@ -124,7 +124,8 @@ def edit_mapping(
 
     Parameters
     ----------
-    a, b, ordered, labels, delete, insert, rename, budget : as in `edit_distance`
+    a, b, ordered, labels, delete, insert, rename, budget
+        As in `edit_distance`.
 
     Returns
     -------
@@ -221,7 +222,8 @@ def edit_distances(
     ----------
     X, Y : forests, or lists of nested trees
         The trees; without Y, those of X are compared with each other.
-    ordered, labels, delete, insert, rename, budget : as in `edit_distance`
+    ordered, labels, delete, insert, rename, budget
+        As in `edit_distance`.
     n_jobs : int or None, default None
         Threads; -1 uses all processors.  The result does not depend on it.
     progress : bool or None, default None

@@ -30,11 +30,13 @@ class NHCM(GaussianHierarchy):
     spread : float or None, default 3.0
         Variance of sub-cluster means around the centre of their cluster, in covariances of the cluster.  None learns
         it, log-uniform from 0.1 to 10.
-    scale0, kappa0, dof0, scaling, n_split_merge, init, n_start, novelty : as in `DPGaussianMixture`
+    scale0, kappa0, dof0, scaling, n_split_merge, init, n_start, novelty
+        As in `DPGaussianMixture`.
     estimate : {"least_squares", "vi", "best"}, default "least_squares"
         What `labels_` holds: the draw closest to the co-clustering matrices of both levels, the draw of least expected
         variation of information summed over levels, or the draw of highest log joint.
-    n_iter, burn_in, thin, n_chains, n_jobs, checkpoint, random_state, verbose : as in `DPGaussianMixture`
+    n_iter, burn_in, thin, n_chains, n_jobs, checkpoint, random_state, verbose
+        As in `DPGaussianMixture`.
 
     Attributes
     ----------

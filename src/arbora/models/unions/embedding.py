@@ -32,7 +32,8 @@ class UnionEmbedding(MatrixClustering):
 
     Parameters
     ----------
-    n_clusters, method : as in `TreeEditClustering`, with the number of nodes in which two vectors differ as distance
+    n_clusters, method
+        As in `TreeEditClustering`, with the number of nodes in which two vectors differ as distance.
     labels : bool, default False
         Whether labels of nodes count in a match.
     code : {"ml", "kt"}, default "kt"

@@ -29,7 +29,7 @@ class TreeUnion:
 
     `TreeUnionMixture` makes unions; `TreeUnion.of` makes one from trees.
 
-    Attributes
+    Parameters
     ----------
     parent : ndarray
         Parent of each node, -1 for a root.
