@@ -72,7 +72,7 @@ def test_a_planted_bug_is_found(bug, monkeypatch):
     sampler, found = sampler_of(SIX, n_split_merge=3)
     wanted, _ = exact(sampler, found)
     if bug == "rows":  # totals of rows forgotten by half
-        sampler.prior = gibbs.Prior(sampler.prior.cell, sampler.prior.row * 2)
+        sampler.rises = infinite.rises_of(sampler.bags, sampler.prior._replace(row=sampler.prior.row * 2))
     elif bug == "concentration":
         sampler.settings = sampler.settings._replace(concentration=3.0)
     else:  # the split pays twice for its new group
@@ -92,15 +92,15 @@ def test_the_log_joint_is_that_of_the_enumeration():
 
 def test_predictives_add_to_the_marginal():
     sampler, _ = sampler_of(SIX)
-    prior, n = sampler.prior, sampler.n_trees
-    groups = sampler.groups(np.zeros(n, np.int64))
-    whole = gibbs.log_marginal(prior, groups.cell[0], groups.row[0])
-    empty = gibbs.Groups(np.zeros((1, len(prior.cell))), np.zeros((1, len(prior.row))), np.zeros(1, np.int64))
-    total = 0.0
+    n = sampler.n_trees
+    whole = sampler.groups(np.zeros(n, np.int64))
+    filled = gibbs.Groups(*(np.zeros_like(part) for part in whole))
+    total, log_prob = 0.0, np.empty(len(whole.size))
     for t in range(n):
-        total += gibbs._log_predictive(sampler.bags, prior, t, empty, 0)
-        gibbs._move(sampler.bags, t, empty, 0, 1)
-    assert total == pytest.approx(whole, rel=1e-12)
+        gibbs.log_predictives(sampler.bags, sampler.rises, t, filled, log_prob)
+        total += log_prob[0]
+        gibbs._move(sampler.bags, t, filled, 0, 1)
+    assert total == pytest.approx(gibbs.log_marginals(sampler.rises, whole)[0], rel=1e-12)
 
 
 def test_more_groups_than_places_are_opened():

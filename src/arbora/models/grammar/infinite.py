@@ -1,4 +1,4 @@
-"""The number of groups unknown: a Dirichlet-process mixture of label chains, sampled exactly (note, section 8).
+"""The number of groups unknown: a Dirichlet-process mixture of label chains, sampled exactly (note, section 7).
 
 Rows of a group are Dirichlet about the pooled shorter context, which is held fixed with its strengths; there is no
 burstiness.  All parameters integrate out, so that the chain moves trees between groups and nothing else.
@@ -71,7 +71,14 @@ def with_groups(trees: Trees, model: Chains, label: Ints, n_groups: int) -> Chai
     )
 
 
-def prior_of(trees: Trees, model: Chains) -> gibbs.Prior:
+class Prior(NamedTuple):
+    """Dirichlet parameters of cells, and their sums by row."""
+
+    cell: Floats
+    row: Floats
+
+
+def prior_of(trees: Trees, model: Chains) -> Prior:
     """Dirichlet parameters s0 q(o | a) of the cells and s0 of the rows."""
     data = trees.data
     counts = Counts(model.counts.cell, model.counts.pair)
@@ -79,7 +86,7 @@ def prior_of(trees: Trees, model: Chains) -> gibbs.Prior:
     base = backoff.bases_of(tables, data.places, model.strength).own[:, 0]
     s0 = model.strength[0]
     row_kind = data.levels.context_kind[data.levels.row_context]
-    return gibbs.Prior(s0[data.places.kind] * base, np.ascontiguousarray(s0[row_kind]))
+    return Prior(s0[data.places.kind] * base, np.ascontiguousarray(s0[row_kind]))
 
 
 def bags_of(events: Events, cell_row: Ints, tree_row: Ints) -> gibbs.Bags:
@@ -95,11 +102,19 @@ def bags_of(events: Events, cell_row: Ints, tree_row: Ints) -> gibbs.Bags:
     return gibbs.Bags(events.start, events.cell, events.times, row_start, row[first], times)
 
 
+def rises_of(bags: gibbs.Bags, prior: Prior) -> gibbs.Rises:
+    """Every term that the log marginal of a group can have."""
+    n_cell = np.bincount(bags.cell, bags.times, len(prior.cell)).astype(np.int64)
+    n_row = np.bincount(bags.row, bags.row_times, len(prior.row)).astype(np.int64)
+    return gibbs.Rises(*gibbs.log_rises(prior.cell, n_cell), *gibbs.log_rises(prior.row, n_row))
+
+
 class ChainSampler:
     """Collapsed Gibbs with splits and merges, for `run_chains`: draws of the posterior of the partition."""
 
-    def __init__(self, bags: gibbs.Bags, prior: gibbs.Prior, first: Ints, settings: Settings):
+    def __init__(self, bags: gibbs.Bags, prior: Prior, first: Ints, settings: Settings):
         self.bags, self.prior, self.first, self.settings = bags, prior, first, settings
+        self.rises = rises_of(bags, prior)
 
     @property
     def n_trees(self) -> int:
@@ -118,13 +133,13 @@ class ChainSampler:
         while done < self.n_trees:
             label = _numbered(label)
             groups = self.groups(label)
-            done += gibbs.sweep(rng, self.bags, self.prior, order[done:], state.concentration, label, groups)
+            done += gibbs.sweep(rng, self.bags, self.rises, order[done:], state.concentration, label, groups)
         log_a = float(np.log(state.concentration))
         for _ in range(self.settings.n_split_merge if self.n_trees > 1 else 0):
             if (groups.size == 0).sum() < 1:
                 label = _numbered(label)
                 groups = self.groups(label)
-            gibbs.split_merge(rng, self.bags, self.prior, log_a, label, groups)
+            gibbs.split_merge(rng, self.bags, self.rises, log_a, label, groups)
         label = _numbered(label)
         n_groups = int(label.max()) + 1
         concentration = self._draw_concentration(rng, n_groups, state.concentration)
@@ -145,8 +160,10 @@ class ChainSampler:
     def groups(self, label: Ints) -> gibbs.Groups:
         """The sums of a partition, with places for new groups."""
         n_places = int(label.max()) + 1 + SPARE_PLACES
-        shape = (n_places, len(self.prior.cell)), (n_places, len(self.prior.row))
-        groups = gibbs.Groups(np.zeros(shape[0]), np.zeros(shape[1]), np.zeros(n_places, np.int64))
+        n_cells, n_rows = len(self.prior.cell), len(self.prior.row)
+        groups = gibbs.Groups(
+            np.zeros((n_cells, n_places), np.int64), np.zeros((n_rows, n_places), np.int64), np.zeros(n_places, np.int64)
+        )
         gibbs.fill(self.bags, label, groups)
         return groups
 
@@ -156,10 +173,7 @@ class ChainSampler:
         n_groups = int(state.label.max()) + 1
         a = state.concentration
         value = n_groups * np.log(a) + gammaln(a) - gammaln(a + self.n_trees)
-        for g in range(n_groups):
-            value += gammaln(groups.size[g])
-            value += gibbs.log_marginal(self.prior, groups.cell[g], groups.row[g])
-        return float(value)
+        return float(value + gammaln(groups.size[:n_groups]).sum() + gibbs.log_marginals(self.rises, groups).sum())
 
     def draw(self, state: Seating) -> Mapping[str, NDArray[Any]]:
         """What is kept of a state."""
