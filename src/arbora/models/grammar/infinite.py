@@ -162,7 +162,9 @@ class ChainSampler:
         n_places = int(label.max()) + 1 + SPARE_PLACES
         n_cells, n_rows = len(self.prior.cell), len(self.prior.row)
         groups = gibbs.Groups(
-            np.zeros((n_cells, n_places), np.int64), np.zeros((n_rows, n_places), np.int64), np.zeros(n_places, np.int64)
+            np.zeros((n_cells, n_places), np.int64),
+            np.zeros((n_rows, n_places), np.int64),
+            np.zeros(n_places, np.int64),
         )
         gibbs.fill(self.bags, label, groups)
         return groups
