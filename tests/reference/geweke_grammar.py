@@ -1,7 +1,7 @@
 """Geweke's joint test of the sampler of label chains: partition and trees drawn together, or one given the other.
 
-The marginal draws come from the Chinese restaurant and from plain urns of dictionaries.  The successive ones alternate the
-sampler, which moves the partition given the trees, with urns that draw all trees anew given the partition.
+The marginal draws come from the Chinese restaurant and from plain urns of dictionaries.  The successive ones take
+turns: the sampler moves the partition given the trees, and urns draw all trees anew given the partition.
 """
 
 from collections import Counter
@@ -33,12 +33,8 @@ CONCENTRATION = (2.0, 1.5)  # shape and rate
 
 def draw(rng, weight):
     """A key of a dictionary in proportion to its weight."""
-    point = rng.random() * sum(weight.values())
-    for key, value in weight.items():
-        point -= value
-        if point < 0:
-            break
-    return key
+    edge = np.cumsum(list(weight.values()))
+    return list(weight)[np.searchsorted(edge, rng.random() * edge[-1], side="right")]
 
 
 class Urns:
