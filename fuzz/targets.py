@@ -19,17 +19,16 @@ from sklearn.neural_network import MLPClassifier
 import arbora as ab
 from arbora.errors import ArboraError
 from arbora.files.container import read_container, write_container
-from arbora.files.kinds import MANIFEST
+from arbora.files.own_outputs import MANIFEST
 from arbora.inference.traces import load_trace
-from arbora.io.choose import FORMATS
+from arbora.io.registry import FORMATS, READERS
 from arbora.io.tables import read_table
 from arbora.models.hidden_tree.fit_checkpoint import FitCheckpoint
 from arbora.models.hidden_tree.tree_model import Spec, param_shapes
 
 CORPUS = Path(__file__).parent / "corpus"
-LIMITS = {"xml": {"max_bytes": 10**6}, "html": {"max_bytes": 10**6}}
+MAX_BYTES = 10**6  # of a file
 N_EDITS = 8  # of a forged file at most: with more than a few it is always refused
-OWN = ("forest", "parquet", "store")  # formats that readers only load
 
 
 def _folder() -> Path:
@@ -44,7 +43,7 @@ def read(format: str, data: bytes) -> None:
     path = _folder() / f"data{FORMATS[format].suffixes[0]}"
     path.write_bytes(data)
     try:
-        forest = ab.read(path, format, **LIMITS.get(format, {}))
+        forest = ab.read(path, format, max_bytes=MAX_BYTES)
     except ArboraError as error:
         _check_words(error)
         return
@@ -268,7 +267,7 @@ def _edited_array(array: Any, number: Callable[[], int]) -> Any:
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    **{f"read-{format}": partial(read, format) for format in FORMATS if format not in OWN},
+    **{f"read-{format}": partial(read, format) for format in READERS},
     "read-table": read_numbers,
     **{
         f"load-{kind}": partial(load, kind)

@@ -5,6 +5,7 @@ Names are imported at their first use, so that ``import arbora`` and the command
 
 from importlib import import_module
 
+from .io.registry import READERS
 from .models.registry import MODELS
 
 TYPE_CHECKING = False  # typing's own would take longer to import than all the rest
@@ -33,8 +34,8 @@ _HOME = {
     **dict.fromkeys(MODELS, "models"),
     **dict.fromkeys(
         (
-            *("from_networkx", "load_forest", "read", "read_brackets", "read_conllu", "read_elastic", "read_html"),
-            *("read_json", "read_jsonl", "read_newick", "read_python", "read_xml", "to_networkx", "write_jsonl"),
+            *("from_networkx", "load_forest", "read", "to_networkx", "write_jsonl"),
+            *(f"read_{format}" for format in READERS),
         ),
         "io",
     ),
@@ -55,22 +56,8 @@ if TYPE_CHECKING:
     from .forest.forest import MISSING, UNSEEN, Forest
     from .forest.store import ForestStore
     from .inference.distribute import distributed
-    from .io import (
-        from_networkx,
-        load_forest,
-        read,
-        read_brackets,
-        read_conllu,
-        read_elastic,
-        read_html,
-        read_json,
-        read_jsonl,
-        read_newick,
-        read_python,
-        read_xml,
-        to_networkx,
-        write_jsonl,
-    )
+    from .io import from_networkx, load_forest, read, to_networkx, write_jsonl
+    from .io.formats import *
     from .models import *
     from .models.edit.distance import edit_distance, edit_distances, edit_mapping
 

@@ -16,8 +16,8 @@ import arbora.datasets
 from arbora import Forest, ForestError, ForestStore, ModelFileError, ReadError
 from arbora.errors import SkippedFilesWarning
 from arbora.files.container import MAX_HEADER_BYTES, read_container, write_container
-from arbora.files.kinds import MANIFEST
-from arbora.io.choose import FORMATS
+from arbora.files.own_outputs import MANIFEST
+from arbora.io.registry import FORMATS, READERS
 
 pytestmark = pytest.mark.compiled
 
@@ -218,9 +218,9 @@ def test_pipes_are_not_waited_for(tmp_path: Path) -> None:
             load(tmp_path / "b.forest")
 
 
-@pytest.mark.parametrize("format", [format for format in FORMATS if format not in ("forest", "parquet", "store")])
+@pytest.mark.parametrize("format", READERS)
 def test_files_without_an_end(format: str, tmp_path: Path) -> None:
-    what = "line" if format in ("jsonl", "elastic") else "file"
+    what = "line" if FORMATS[format].by_line else "file"
     with pytest.raises(ReadError, match=f"the {what} holds more than 100000 bytes; raise max_bytes"):
         ab.read("/dev/zero", format, max_bytes=10**5)
     pipe = tmp_path / "pipe"

@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from arbora.errors import ReadError
-from arbora.files.kinds import BEGINNING, sniff
 from arbora.io import read, read_json, read_newick, read_xml
 from arbora.io.finding import find_files, search
+from arbora.io.sniffing import BEGINNING, sniff
 
 
 def put(path, data):
@@ -47,7 +47,7 @@ def test_what_is_not_read_is_told_by_suffix(corpus, caplog):
     assert said.startswith(f"{corpus}: 7 files were not read (")
     for part in ("2 .txt", "1 .png", "1 .nwk", "1 without a suffix", "1 hidden", "1 no regular file"):
         assert part in said
-    found = search(corpus, (".xml",))
+    found = search(corpus, ("xml",))
     assert len(found.files) + sum(found.not_read.values()) == sum(len(names) for _, _, names in os.walk(corpus))
 
 
@@ -57,13 +57,12 @@ def test_a_format_that_is_asked_for_applies_to_every_file_that_may_have_it(tmp_p
     put(tmp_path / "p.py", "x = 1")
     put(tmp_path / "q.bin", b"\0\1\2")
     put(tmp_path / "r.unknown", "<r/>")
-    endings = (".nwk", ".newick", ".tre", ".tree", ".nhx")
-    found = search(tmp_path, endings, every=True)
+    found = search(tmp_path, ("newick",), every=True)
     assert [os.path.basename(path) for path in found.files] == ["a.nwk", "b.txt", "c", "d.phy"]
     assert found.not_read == {".py": 1, ".bin": 1, ".unknown": 1}
     assert read(tmp_path, "newick").n_trees == 4
     assert read_newick(tmp_path).n_trees == 1
-    assert search(tmp_path, endings).not_read == {
+    assert search(tmp_path, ("newick",)).not_read == {
         ".py": 1,
         ".bin": 1,
         ".unknown": 1,
@@ -117,7 +116,7 @@ def test_any_bytes_can_be_looked_at(data):
 
 def test_only_the_beginning_is_looked_at(tmp_path):
     put(tmp_path / "big.unknown", b"<a>" + b" " * (4 * BEGINNING) + b"\0</a>")
-    assert search(tmp_path, (".xml",)).files
+    assert search(tmp_path, ("xml",)).files
 
 
 # ---- each file once -------------------------------------------------------------------------------------------------
@@ -153,7 +152,7 @@ def test_links_that_form_a_loop_are_gone_through_once(tmp_path, monkeypatch):
     monkeypatch.chdir(tmp_path)
     wanted = ["d/a.xml", "d/e/b.xml", "d/link/c.xml"]
     for source in ("d", "d/**/*.xml", "**/d/**/*.xml"):
-        found = find_files(source, (".xml",))
+        found = find_files(source, ("xml",))
         assert [os.path.realpath(path) for path in found] == [os.path.realpath(path) for path in wanted]
 
 
@@ -169,7 +168,7 @@ def test_patterns_mean_what_they_mean_to_glob(tmp_path, monkeypatch, pattern):
     monkeypatch.chdir(tmp_path)
     for start in ("", f"{tmp_path}/", "./"):
         wanted = sorted(path for path in set(glob.glob(start + pattern, recursive=True)) if os.path.isfile(path))
-        assert find_files(start + pattern, (".x",)) == wanted
+        assert find_files(start + pattern, ("xml",)) == wanted
 
 
 def test_many_links_take_no_longer_than_few(tmp_path, monkeypatch):
@@ -181,7 +180,7 @@ def test_many_links_take_no_longer_than_few(tmp_path, monkeypatch):
             os.symlink(tmp_path / other, tmp_path / name / f"to_{other}")
     monkeypatch.chdir(tmp_path)
     for source in (".", "**/*.xml", "**/to_a/**/*.xml", "**/a/**/to_b/**/*.xml"):
-        assert len(find_files(source, (".xml",))) == 6
+        assert len(find_files(source, ("xml",))) == 6
 
 
 def test_json_of_other_suffixes(tmp_path):

@@ -276,7 +276,7 @@ def test_an_interrupted_write_leaves_the_old_file(tmp_path, monkeypatch):
     def stop(*_args):
         raise KeyboardInterrupt
 
-    monkeypatch.setattr("arbora.io.json._line_pieces", stop)
+    monkeypatch.setattr("arbora.io.formats.jsonl._line_pieces", stop)
     with pytest.raises(KeyboardInterrupt):
         write_jsonl(examples.pair(), path)
     assert path.read_text() == "old"

@@ -245,10 +245,10 @@ def test_stored_forests_are_joined(tmp_path):
 
 
 def test_every_reader_has_the_common_options():
-    for name, (reader, suffixes) in FORMATS.items():
-        if name in ("forest", "parquet", "store"):
+    for name, format in FORMATS.items():
+        if format.parts is not None:
             continue
-        parameters = inspect.signature(reader).parameters
+        parameters = inspect.signature(format.reader).parameters
         assert {"on_error", "vocabulary", "progress"} <= set(parameters), name
         assert parameters["on_error"].default == "raise"
-        assert all(suffix.startswith(".") for suffix in suffixes)
+        assert all(suffix.startswith(".") for suffix in format.suffixes)

@@ -13,7 +13,8 @@ from lxml import etree
 
 from arbora import Forest, ReadError
 from arbora.errors import SkippedFilesWarning
-from arbora.io import read_html, read_xml, xml
+from arbora.io import read_html, read_xml
+from arbora.io.formats import xml
 from arbora.io.kernels import xml_scan
 from tests import examples
 

@@ -14,12 +14,13 @@ from arbora.datasets import make_documents
 from arbora.errors import ForestError
 from arbora.evaluate.metrics import silhouette_score, slot_label_counts
 from arbora.files.container import read_container, write_container
-from arbora.files.kinds import MANIFEST
+from arbora.files.own_outputs import MANIFEST
 from arbora.forest.sharing import share
 from arbora.forest.store import StoreWriter, _cut
 from arbora.inference.distribute import reduce_pairwise
-from arbora.io.choose import FORMATS, format_of
 from arbora.io.finding import find_files
+from arbora.io.registry import FORMATS
+from arbora.io.sniffing import format_of
 from tests import examples
 
 pytestmark = pytest.mark.compiled
@@ -151,9 +152,8 @@ def test_a_store_of_any_name(forest: Forest, tmp_path: Path) -> None:
     path.parent.mkdir()
     ForestStore.write(forest, path, shard_nodes=100)
     assert len(list(path.glob("*.forest"))) > 1
-    suffixes = [suffix for format in FORMATS.values() for suffix in format.suffixes]
     for source in (path, path.parent, str(path.parent / "*")):
-        assert find_files(source, suffixes) == [str(path)]
+        assert find_files(source, tuple(FORMATS)) == [str(path)]
     assert format_of(str(path)) == "store"
     assert ab.read(path) == forest
     model = ab.HiddenTreeMixture(2, 2, max_iter=2, tol=0, random_state=0)

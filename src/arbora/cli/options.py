@@ -11,28 +11,14 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..io.registry import FORMATS
 from ..models.registry import MODELS, typed
 from .terminal import usage
 
-
-class Format(StrEnum):
-    """Formats of trees."""
-
-    xml = "xml"
-    html = "html"
-    json = "json"
-    jsonl = "jsonl"
-    elastic = "elastic"
-    newick = "newick"
-    brackets = "brackets"
-    conllu = "conllu"
-    python = "python"
-    forest = "forest"
-    parquet = "parquet"
-    store = "store"
-
-
 if TYPE_CHECKING:
+
+    class Format(StrEnum):
+        """Formats of trees."""
 
     class Kind(StrEnum):
         """Models that cluster, by the names that one types."""
@@ -41,6 +27,7 @@ if TYPE_CHECKING:
         """Models of hierarchies, by the names that one types."""
 
 else:
+    Format = StrEnum("Format", list(FORMATS))
     Kind = StrEnum("Kind", ["auto", *typed("cluster")])
     HierarchyKind = StrEnum("HierarchyKind", list(typed("hierarchy")))
 

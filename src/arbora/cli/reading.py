@@ -14,20 +14,19 @@ from typing import Any, NamedTuple, cast
 from .. import __version__
 from ..errors import ReadError
 from ..evaluate.summary import counted, tree_names
-from ..files.kinds import STORE, format_of
-from ..forest.files import SUFFIXES as STORED
 from ..forest.forest import Forest
 from ..forest.store import ForestStore, StoreWriter
 from ..inference.distribute import distributed
 from ..io.builder import Fault
-from ..io.choose import FORMATS, read, stream
+from ..io.choose import read, stream
 from ..io.finding import Found, report, search
-from ..io.options import MAKES, OPTIONS, Option, default_of, default_told, parse_option, wanted
+from ..io.format import Option
+from ..io.options import default_of, default_told, parse_option, wanted
+from ..io.registry import FORMATS
+from ..io.sniffing import format_of
 from ..io.sources import Position, Sink, decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows
 from .terminal import INTERRUPTED, Teller, fail, usage
-
-LINE_FORMATS = ("jsonl", "elastic")  # bad lines are left out one by one
 
 
 class Inputs(NamedTuple):
@@ -40,7 +39,7 @@ class Inputs(NamedTuple):
 
     def remembered(self) -> dict[str, Any]:
         """What a model keeps of this: all that says what becomes a tree, so neither limits nor choices of trees."""
-        kept = {option.name for option in OPTIONS[self.format] if option.of_trees}
+        kept = {option.name for option in FORMATS[self.format].options if option.of_trees}
         return {"format": self.format, "options": {k: v for k, v in self.options.items() if k in kept}}
 
 
@@ -84,7 +83,7 @@ def find_like_training(
     if inputs.format != trained["format"]:
         teller.say(f"the model was trained on {trained['format']}, these trees are read from {inputs.format}")
         return inputs
-    for option in OPTIONS[inputs.format]:
+    for option in FORMATS[inputs.format].options:
         now, before = (_meant(inputs.format, option, given) for given in (inputs.options, trained["options"]))
         if option.of_trees and option.name in inputs.options and now != before:
             now, before = (_told(inputs.format, option, given) for given in (inputs.options, trained["options"]))
@@ -110,7 +109,7 @@ def _trained(model: Any) -> dict[str, Any] | None:
     """How a model, perhaps from a stranger, says that its trees were read, if that makes sense to us."""
     try:
         reading = model.provenance_["reading"]
-        known = {option.name for option in OPTIONS[reading["format"]] if option.of_trees}
+        known = {option.name for option in FORMATS[reading["format"]].options if option.of_trees}
         for key, value in reading["options"].items():
             parse_option(reading["format"], key, value)
     except (TypeError, KeyError, ValueError, AttributeError):
@@ -191,7 +190,7 @@ def _token(inputs: Inputs, skip_bad: bool, classes: str | None, shard_nodes: int
 def _reader_options(inputs: Inputs, skip_bad: bool, quiet: bool) -> dict[str, Any]:
     """What the reader is called with."""
     given = {key: parse_option(inputs.format, key, text) for key, text in inputs.options.items()}
-    if f".{inputs.format}" not in (*STORED, STORE):
+    if FORMATS[inputs.format].parts is None:
         given |= {"on_error": "skip"} if skip_bad else {}
         given |= {"progress": False} if quiet else {}
     elif skip_bad:
@@ -205,7 +204,7 @@ def _advised(inputs: Inputs, skip_bad: bool) -> Iterator[None]:
     try:
         yield
     except ReadError as error:
-        several = len(inputs.files) > 1 or inputs.format in LINE_FORMATS
+        several = len(inputs.files) > 1 or FORMATS[inputs.format].by_line
         if skip_bad or not several or not str(error).startswith(tuple(inputs.files)):
             raise
         raise ReadError(f"{error}, or leave bad files out by --skip-bad") from None
@@ -214,19 +213,19 @@ def _advised(inputs: Inputs, skip_bad: bool) -> Iterator[None]:
 def formats_facts() -> dict[str, Any]:
     """Every format: what it makes of a file, its suffixes, and the options of its reader."""
     return {
-        format: {
-            "makes": MAKES[format],
-            "suffixes": list(FORMATS[format].suffixes),
+        format.name: {
+            "makes": format.makes,
+            "suffixes": list(format.suffixes),
             "options": {
                 option.name: {
-                    "values": wanted(format, option),
-                    "default": default_told(format, option),
+                    "values": wanted(format.name, option),
+                    "default": default_told(format.name, option),
                     "meaning": option.meaning,
                 }
-                for option in options
+                for option in format.options
             },
         }
-        for format, options in OPTIONS.items()
+        for format in FORMATS.values()
     }
 
 
@@ -234,8 +233,7 @@ def formats_facts() -> dict[str, Any]:
 
 
 def _search(paths: Sequence[Path], format: str | None) -> Found:
-    chosen = FORMATS.values() if format is None else [FORMATS[format]]
-    found = search(list(paths), [suffix for _, suffixes in chosen for suffix in suffixes], every=True)
+    found = search(list(paths), tuple(FORMATS) if format is None else (format,), every=True)
     for path in found.files:
         if path.lower().endswith(".arbora"):
             raise ReadError(f"{path}: this is a model, wanted trees; arbora predict MODEL PATH assigns trees by it")

@@ -11,7 +11,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..forest.forest import Forest
-from ..io.json import read_jsonl, write_jsonl
+from ..io import read_jsonl, write_jsonl
 
 DEMO_FILE = "demo.jsonl.gz"
 DEMO_SEED = 2024

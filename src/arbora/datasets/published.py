@@ -10,8 +10,7 @@ from numpy.typing import NDArray
 
 from ..errors import DataNotFoundError
 from ..forest.forest import Forest
-from ..io.elastic import read_elastic
-from ..io.json import read_jsonl
+from ..io import read_elastic, read_jsonl
 
 _FASHION = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt", "sneaker", "bag", "ankle boot")
 

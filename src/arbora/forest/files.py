@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 
 from ..errors import ForestError, MissingDependencyError, ModelFileError
-from ..files import kinds
 from ..files.container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
 from .classes import class_column, text_classes
 from .forest import Forest
 
 FOREST_VERSION = 1
-SUFFIXES = (*kinds.SUFFIXES["forest"], *kinds.SUFFIXES["parquet"])
+SUFFIXES = (".forest", ".parquet")
 
 
 def save_forest(forest: Forest, path: str | os.PathLike[str]) -> None:

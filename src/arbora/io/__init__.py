@@ -1,32 +1,45 @@
-"""Readers and writers of trees; each reader gives a `Forest`, and `read` chooses one by the name of the file."""
+"""Readers and writers of trees; each reader gives a `Forest`, and `read` chooses one by the name of the file.
 
-from ..forest.files import load_forest, save_forest
-from .brackets import read_brackets
-from .choose import FORMATS, read
-from .conllu import read_conllu
-from .elastic import read_elastic
-from .graphs import from_networkx, to_networkx
-from .html import read_html
-from .json import read_json, read_jsonl, write_jsonl
-from .newick import read_newick
-from .syntax import read_python
-from .xml import read_xml
+Names are imported at their first use; those of readers derive from `registry`.
+"""
 
-__all__ = [
-    "FORMATS",
-    "from_networkx",
-    "load_forest",
-    "read",
-    "read_brackets",
-    "read_conllu",
-    "read_elastic",
-    "read_html",
-    "read_json",
-    "read_jsonl",
-    "read_newick",
-    "read_python",
-    "read_xml",
-    "save_forest",
-    "to_networkx",
-    "write_jsonl",
-]
+from importlib import import_module
+
+from .registry import FORMATS as FORMATS
+from .registry import READERS
+
+TYPE_CHECKING = False  # typing's own would take longer to import than all the rest
+if TYPE_CHECKING:
+    from typing import Any
+
+    from ..forest.files import load_forest as load_forest
+    from ..forest.files import save_forest as save_forest
+    from .choose import read as read
+    from .formats import *
+    from .formats.jsonl import write_jsonl as write_jsonl
+    from .graphs import from_networkx as from_networkx
+    from .graphs import to_networkx as to_networkx
+
+# Public name -> module that defines it.
+_HOME = {
+    "from_networkx": ".graphs",
+    "load_forest": "..forest.files",
+    "read": ".choose",
+    "save_forest": "..forest.files",
+    "to_networkx": ".graphs",
+    "write_jsonl": ".formats.jsonl",
+    **{f"read_{format}": f".formats.{format}" for format in READERS},
+}
+
+__all__ = sorted(["FORMATS", *_HOME])
+
+
+def __getattr__(name: str) -> "Any":
+    if name not in _HOME:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    value = globals()[name] = getattr(import_module(_HOME[name], __name__), name)
+    return value
+
+
+def __dir__() -> list[str]:
+    return sorted({*globals(), *_HOME})

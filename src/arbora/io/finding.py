@@ -10,8 +10,11 @@ from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
 from ..errors import ReadError
-from ..files.kinds import SNIFFED, SUFFIXES, TEXTS, format_of_name, is_store, plain_name, sniffed
+from ..files.kinds import is_store, plain_name
 from ..files.own_outputs import is_result
+from .format import Format
+from .registry import FORMATS
+from .sniffing import format_of_name, sniffed
 
 logger = logging.getLogger(__name__)
 
@@ -28,21 +31,21 @@ class Found(NamedTuple):
     twice: list[str]  # files that had been named before
 
 
-def find_files(source: Source, suffixes: Sequence[str], every: bool = False) -> list[str]:
+def find_files(source: Source, formats: Sequence[str], every: bool = False) -> list[str]:
     """The files a source names: a path, a glob (``**`` for any folders), a directory, or a list of these.
 
     What a glob or a directory holds comes sorted; a list keeps its order.  A directory gives the files below it whose
-    names end in one of the suffixes, with or without ``.gz``, and those of unknown suffixes that begin as such files
+    names call for one of the formats, with or without ``.gz``, and those of unknown suffixes that begin as such files
     do, except pages and tables that Arbora wrote.  Each file comes once, and each folder is gone through once, however
     many links lead to it.  With `every`, for a format that any text might have, a directory gives all text of unknown
     suffixes that begins like nothing else.  What is left out is logged.
     """
-    found = search(source, suffixes, every)
+    found = search(source, formats, every)
     report(found, str(source) if isinstance(source, (str, os.PathLike)) else "the files")
     return found.files
 
 
-def search(source: Source, suffixes: Sequence[str], every: bool = False) -> Found:
+def search(source: Source, formats: Sequence[str], every: bool = False) -> Found:
     """As `find_files`, and what was left out."""
     if isinstance(source, (str, os.PathLike)):
         items = [os.fspath(source)]
@@ -58,7 +61,7 @@ def search(source: Source, suffixes: Sequence[str], every: bool = False) -> Foun
     seen: set[str] = set()
     files, twice = list[str](), list[str]()
     for item in items:
-        for path in _expand(item, suffixes, every, not_read):
+        for path in _expand(item, formats, every, not_read):
             real = os.path.realpath(path)
             (twice if real in seen else files).append(path)
             seen.add(real)
@@ -85,27 +88,27 @@ def told(not_read: Counter[str]) -> str:
     return f"{n} {'file was' if n == 1 else 'files were'} not read ({', '.join(some)})"
 
 
-def _expand(path: str, suffixes: Sequence[str], every: bool, not_read: Counter[str]) -> list[str]:
+def _expand(path: str, formats: Sequence[str], every: bool, not_read: Counter[str]) -> list[str]:
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
         return _expand_glob(path, not_read)
     if not stat.S_ISDIR(mode) or is_store(path):
         return [path.rstrip(os.sep) or path]
-    found = _without_results(path, _of_folder(path, suffixes, every, not_read))
+    found = _without_results(path, _of_folder(path, formats, every, not_read))
     if not found:
+        suffixes = [suffix for format in formats for suffix in FORMATS[format].suffixes]
         ending = "has a known suffix" if len(suffixes) > 5 else f"ends in {' or '.join(suffixes)}"
         holds = f" ({told(not_read)})" if not_read else ""
         raise ReadError(f"{path}: no file in this directory {ending}{holds}; name the files instead")
     return found
 
 
-def _of_folder(folder: str, suffixes: Sequence[str], every: bool, not_read: Counter[str]) -> list[str]:
-    """The files below a folder that have one of the formats of these suffixes, one for each real file."""
-    wanted = [format for format, endings in SUFFIXES.items() if set(endings) <= set(suffixes)]
+def _of_folder(folder: str, formats: Sequence[str], every: bool, not_read: Counter[str]) -> list[str]:
+    """The files below a folder that have one of these formats, one for each real file."""
     real: dict[str, str] = {}
     for path in sorted(_below(folder, not_read), key=lambda path: (os.path.islink(path), path)):
-        reason = _reason_against(path, folder, wanted, every)
+        reason = _reason_against(path, folder, formats, every)
         if reason is None:
             real.setdefault(os.path.realpath(path), path)
         else:
@@ -113,7 +116,7 @@ def _of_folder(folder: str, suffixes: Sequence[str], every: bool, not_read: Coun
     return sorted(real.values())
 
 
-def _reason_against(path: str, folder: str, wanted: list[str], every: bool) -> str | None:
+def _reason_against(path: str, folder: str, wanted: Sequence[str], every: bool) -> str | None:
     """Why a file of a folder is not one of the formats that are wanted; None if it is.
 
     The name decides where its ending is known.  A file of another ending is one of them if it begins like it, or, with
@@ -127,13 +130,19 @@ def _reason_against(path: str, folder: str, wanted: list[str], every: bool) -> s
     if name in wanted:
         return None
     suffix = os.path.splitext(plain_name(path))[1] or "without a suffix"
-    single = wanted[0] if len(wanted) == 1 else None
-    if (name is not None and single not in SNIFFED) or _is_hidden(path, folder):
+    single = FORMATS[wanted[0]] if len(wanted) == 1 else None
+    shows = single is not None and single.sniff is not None
+    if (name is not None and not shows) or _is_hidden(path, folder):
         return suffix if name is not None else "hidden"
     kind, is_text = sniffed(path)
-    if kind in wanted or (every and single in TEXTS and kind is None and is_text):
+    if kind in wanted or (every and single is not None and _any_text(single) and kind is None and is_text):
         return None
     return suffix
+
+
+def _any_text(format: Format) -> bool:
+    """Whether any text might be of this format."""
+    return format.sniff is None and format.parts is None
 
 
 def _is_hidden(path: str, folder: str) -> bool:

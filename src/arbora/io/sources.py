@@ -191,7 +191,7 @@ def shown(text: str, limit: int = 40) -> str:
 
 def read_files(
     source: Source,
-    suffixes: Sequence[str],
+    format: str,
     read_file: Callable[[str, Columns], None],
     policy: Policy,
     finish: Callable[[Columns], None] | None = None,
@@ -200,12 +200,10 @@ def read_files(
 
     `finish` is called after the last file, for readers that keep nodes back.
     """
-    return _read(source, suffixes, lambda path, columns, _skipped, _bar: read_file(path, columns), policy, finish)
+    return _read(source, format, lambda path, columns, _skipped, _bar: read_file(path, columns), policy, finish)
 
 
-def read_lines(
-    source: Source, suffixes: Sequence[str], read_line: Callable[[str, str, Columns], None], policy: Policy
-) -> Forest:
+def read_lines(source: Source, format: str, read_line: Callable[[str, str, Columns], None], policy: Policy) -> Forest:
     """Read files of one tree a line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
 
     def read_file(path: str, columns: Columns, skipped: "_Skipped", bar: Progress) -> None:
@@ -231,7 +229,7 @@ def read_lines(
                 if number % 256 == 0:
                     bar.show()
 
-    return _read(source, suffixes, read_file, policy)
+    return _read(source, format, read_file, policy)
 
 
 def _lines(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
@@ -246,7 +244,7 @@ def _lines(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:
 
 def _read(
     source: Source,
-    suffixes: Sequence[str],
+    format: str,
     read_file: Callable[[str, Columns, "_Skipped", Progress], None],
     policy: Policy,
     finish: Callable[[Columns], None] | None = None,
@@ -255,7 +253,7 @@ def _read(
         raise ReadError(f'on_error={policy.on_error!r}; wanted "raise" or "skip"')
     if policy.max_bytes < 1:
         raise ReadError(f"max_bytes={policy.max_bytes}; wanted 1 or more")
-    files = find_files(source, suffixes)
+    files = find_files(source, (format,))
     sink, skipped = _sink.get(), _Skipped()
     columns = Columns() if sink is None else Columns(sink.own_classes, sink.class_kind)
     with Progress("reading", len(files), policy.progress) as bar:

@@ -9,7 +9,7 @@ from ..forest.forest import Ints32
 from .builder import Fault, Words
 
 if TYPE_CHECKING:
-    from .xml import Markup
+    from .formats.xml import Markup
 
 
 def read_deep(data: bytes, markup: "Markup", words: Words) -> tuple[Ints32, Ints32]:

@@ -8,15 +8,14 @@ from typing import Any
 
 from lxml import etree
 
-from ..files import kinds
-from ..forest.forest import Forest
-from .builder import Columns, Fault
-from .charset import decoded_page, page_codec
-from .finding import Source
-from .sources import MAX_BYTES, Policy, read_bytes, read_files
-from .xml import MAX_DEPTH, Markup, check_markup
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..charset import decoded_page, page_codec
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format
+from ..sources import MAX_BYTES, Policy, read_bytes, read_files
+from .xml import MARKUP_OPTIONS, MAX_DEPTH, Markup, after_prologue, check_markup, has_declaration
 
-SUFFIXES = kinds.SUFFIXES["html"]
 # Control characters that no text has; more than this share of them makes a file binary. Real pages have a stray few.
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
 _MOST_CONTROL = 0.02
@@ -66,7 +65,7 @@ def read_html(
             raise Fault("there is no element in it, wanted an HTML document; leave the file out")
         columns.end_tree()
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "html", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 class _Page:
@@ -139,3 +138,28 @@ def _check_limits(parser: etree.HTMLParser) -> None:
     for entry in parser.error_log.filter_from_fatals():
         if "limit" in entry.type_name.lower() or "huge" in entry.message.lower():
             raise Fault(f"{entry.message}; raise max_bytes above {MAX_BYTES} if you trust the file", entry.line)
+
+
+_PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
+
+
+def _sniff(text: str) -> int:
+    return 2 * bool(_PAGE.match(after_prologue(text)) and not has_declaration(text))
+
+
+FORMAT = Format(
+    name="html",
+    suffixes=(".html", ".htm", ".xhtml"),
+    makes="one tree a file, mended; an element is a node, its tag the label; text and attributes are ignored",
+    manual="""\
+As XML, but the parser mends what is broken and adds `html` and `body`. Binary files are refused.
+
+Bytes become characters as in a browser: a byte order mark comes first, then a declaration in the first 1024 bytes,
+then UTF-8 if the bytes are that, and Windows-1252 if not. A byte that stands for nothing becomes U+FFFD. Elements
+after `</body>` or `</html>` are read as if they came before. Tests compare the trees with those of html5lib. The
+two differ in what they add: html5lib adds `head` and `tbody`, and opens inline elements such as `b` again after a
+block.""",
+    options=(*MARKUP_OPTIONS, MAX_BYTES_OPTION),
+    reader=read_html,
+    sniff=_sniff,
+)

@@ -3,14 +3,13 @@
 import re
 from collections.abc import Sequence
 
-from ..errors import ReadError
-from ..files import kinds
-from ..forest.forest import Forest
-from .builder import Columns, Fault
-from .finding import Source
-from .sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
+from ...errors import ReadError
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
 
-SUFFIXES = kinds.SUFFIXES["conllu"]
 COLUMNS = {"form": 1, "lemma": 2, "upos": 3, "deprel": 7}
 
 _RANGE = re.compile(r"([1-9][0-9]{0,14})-([1-9][0-9]{0,14})")  # of a token of several words
@@ -53,7 +52,7 @@ def read_conllu(
                 else:
                     wordless = number
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "conllu", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _parse_word(line: str, column: int, number: int) -> Word | None:
@@ -102,3 +101,15 @@ def _add_sentence(sentence: list[Word], columns: Columns) -> None:
     if len(columns.depth) - n_before < len(sentence):
         raise Fault("the heads of the sentence that starts here form a cycle, wanted a tree", first)
     columns.end_tree()
+
+
+FORMAT = Format(
+    name="conllu",
+    suffixes=(".conllu", ".conll"),
+    makes="one tree a sentence; a word is a node, its relation to the head the label",
+    manual="""\
+One tree a sentence. A word is a node below its head; siblings keep the order of the sentence. Multiword tokens and
+empty nodes are left out.""",
+    options=(Option("label", ("deprel", "upos", "form", "lemma"), "column that becomes the label"), MAX_BYTES_OPTION),
+    reader=read_conllu,
+)

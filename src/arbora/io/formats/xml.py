@@ -16,16 +16,15 @@ from typing import Any, NamedTuple
 import numpy as np
 from lxml import etree
 
-from ..errors import ReadError
-from ..files import kinds
-from ..forest.forest import MISSING, Forest
-from .builder import Columns, Fault
-from .finding import Source
-from .kernels import xml_scan
-from .sources import MAX_BYTES, Policy, read_bytes, read_files
-from .xml_deep import read_deep
+from ...errors import ReadError
+from ...forest.forest import MISSING, Forest
+from ..builder import Columns, Fault
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..kernels import xml_scan
+from ..sources import MAX_BYTES, Policy, read_bytes, read_files
+from ..xml_deep import read_deep
 
-SUFFIXES = kinds.SUFFIXES["xml"]
 MAX_DEPTH = 256  # what libxml2 allows by itself
 BATCH_BYTES = 4_000_000  # of documents turned into columns at once
 DEEPEST_LXML = 2048  # libxml2 goes no deeper, whatever it is told
@@ -100,7 +99,7 @@ def read_xml(
         else:
             batch.add(root, columns)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes), batch.flush)
+    return read_files(source, "xml", read_file, Policy(on_error, vocabulary, progress, max_bytes), batch.flush)
 
 
 def check_markup(markup: Markup) -> Markup:
@@ -253,3 +252,47 @@ def _settle_entities(root: Any) -> None:
             before.tail = (before.tail or "") + said
         reference.tail = None
         parent.remove(reference)
+
+
+# ---- the format -----------------------------------------------------------------------------------------------------
+
+MARKUP_OPTIONS = (
+    Option("attributes", bool, "each attribute becomes a child @name"),
+    Option("text", ("kind",), "kind: a child #text wherever there is text"),
+    Option("max_depth", int, "deepest nesting that is read", of_trees=False),
+)
+_PROLOGUE = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
+_MARKUP = re.compile(r"<(?:!DOCTYPE\s+|[A-Za-z_])[^<]*(?:[>/<]|$)")
+
+
+def has_declaration(text: str) -> bool:
+    """Whether a text begins with an XML declaration."""
+    return text.lstrip().startswith("<?xml")
+
+
+def after_prologue(text: str) -> str:
+    """The text after comments and processing instructions."""
+    start = _PROLOGUE.match(text)
+    return text[start.end() if start else 0 :]
+
+
+def _sniff(text: str) -> int:
+    return int(has_declaration(text) or _MARKUP.match(after_prologue(text)) is not None)
+
+
+FORMAT = Format(
+    name="xml",
+    suffixes=(".xml",),
+    makes="one tree a file; an element is a node, its tag the label; text and attributes are ignored",
+    manual="""\
+One tree a file. An element is a node, its tag the label, its place among the elements beside it the slot. By
+default, only tags count: text, attributes, comments and processing instructions are ignored, and namespaces are
+stripped. `<a x="1">text<b/></a>` is `a(b)`; with `attributes=true` and `text=kind` it is `a(@x, #text, b)`.""",
+    options=(
+        Option("namespaces", ("strip", "keep", "prefix"), "label tag, {uri}tag or prefix:tag for a tag in a namespace"),
+        *MARKUP_OPTIONS,
+        MAX_BYTES_OPTION,
+    ),
+    reader=read_xml,
+    sniff=_sniff,
+)

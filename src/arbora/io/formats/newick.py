@@ -6,14 +6,12 @@ from collections.abc import Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
-from ..errors import ReadError
-from ..files import kinds
-from ..forest.forest import MISSING, Forest
-from .builder import Columns, Fault, label_code
-from .finding import Source
-from .sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
-
-SUFFIXES = kinds.SUFFIXES["newick"]
+from ...errors import ReadError
+from ...forest.forest import MISSING, Forest
+from ..builder import Columns, Fault, label_code
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
 
 # What is said of a node, name and length, and the sign that ends it (or opens the next one).
 _NAME = r"[^\s()\[\],:;']+"
@@ -55,7 +53,7 @@ def read_newick(
             text = _without_comments(text)
         _add_trees(text, options, columns)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "newick", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _without_comments(text: str) -> str:
@@ -136,3 +134,20 @@ def _wanted(sign: str, n_open: int) -> str:
 def _fault(text: str, token: re.Match[str], wanted: str) -> Fault:
     found = shown(token[4]) if token[4] else "the end of the file"
     return Fault(f"found {found}, wanted {wanted}", *position(text, token.start(4)))
+
+
+FORMAT = Format(
+    name="newick",
+    suffixes=(".nwk", ".newick", ".tre", ".tree", ".nhx"),
+    makes="any number of trees a file: ((a,b)c,d)root; names are labels, branch lengths are ignored",
+    manual="""\
+Any number of trees a file, each closed by a semicolon: `((a,b)c,d:0.1)root;`. The name of a node is its label;
+without one, the label is missing. Branch lengths and comments are ignored by default. With `length_bins=0.3`,
+`a:0.1` has the label `a|0` and `a:0.5` the label `a|1`.""",
+    options=(
+        Option("unnamed", str, "label of nodes without a name"),
+        Option("length_bins", float, "edges of bins; the bin of the branch length joins the label"),
+        MAX_BYTES_OPTION,
+    ),
+    reader=read_newick,
+)

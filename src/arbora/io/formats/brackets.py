@@ -3,13 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from ..files import kinds
-from ..forest.forest import MISSING, Forest
-from .builder import Columns, Fault, label_code
-from .finding import Source
-from .sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
-
-SUFFIXES = kinds.SUFFIXES["brackets"]
+from ...forest.forest import MISSING, Forest
+from ..builder import Columns, Fault, label_code
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
 
 # An opening bracket with its label (perhaps none), a closing one, or a word.
 _TOKEN = re.compile(r"\(\s*([^\s()]*)|(\))|([^\s()]+)")
@@ -34,7 +32,7 @@ def read_brackets(
     def read_file(path: str, columns: Columns) -> None:
         _add_trees(decode(read_bytes(path, max_bytes)), leaves, columns)
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "brackets", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _add_trees(text: str, leaves: bool, columns: Columns) -> None:
@@ -69,3 +67,15 @@ def _unwrap(root: int, columns: Columns) -> None:
     if columns.label[root] == MISSING and depth[root + 1 :].count(1) == 1:
         depth[root:] = [d - 1 for d in depth[root + 1 :]]
         del columns.label[root]
+
+
+FORMAT = Format(
+    name="brackets",
+    suffixes=(".mrg", ".ptb", ".brackets", ".penn"),
+    makes="any number of trees a file: (S (NP (DT the)) (VP ...)); words are leaves",
+    manual="""\
+Any number of trees a file, as in treebanks: `(S (NP (DT the) (NN cat)))`. The first word of a bracket is the label,
+each further word a leaf. By default words count; with `leaves=false` only the categories do.""",
+    options=(Option("leaves", bool, "words become leaves"), MAX_BYTES_OPTION),
+    reader=read_brackets,
+)

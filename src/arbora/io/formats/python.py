@@ -4,13 +4,12 @@ import ast
 import warnings
 from collections.abc import Sequence
 
-from ..files import kinds
-from ..forest.forest import Forest
-from .builder import Columns, Fault
-from .finding import Source
-from .sources import MAX_BYTES, Policy, read_bytes, read_files
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..sources import MAX_BYTES, Policy, read_bytes, read_files
 
-SUFFIXES = kinds.SUFFIXES["python"]
 _NAME_FIELDS = ("id", "name", "attr", "arg", "module")
 
 
@@ -33,7 +32,7 @@ def read_python(
         _add_syntax(_parse(read_bytes(path, max_bytes)), names, columns)
         columns.end_tree()
 
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "python", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _parse(data: bytes) -> ast.AST:
@@ -63,3 +62,15 @@ def _add_syntax(root: ast.AST, names: bool, columns: Columns) -> None:
         label.append(words[word])
         children = [child for child in ast.iter_child_nodes(node) if not isinstance(child, ast.expr_context)]
         stack.extend((child, level + 1) for child in reversed(children))
+
+
+FORMAT = Format(
+    name="python",
+    suffixes=(".py",),
+    makes="one tree a file: the syntax tree; types of its nodes are labels",
+    manual="""\
+One tree a file: the abstract syntax tree, `Module(FunctionDef(arguments, Return))`. The file is never run. By
+default, names of variables and functions are ignored.""",
+    options=(Option("names", bool, "identifiers join the label, as in Name:x"), MAX_BYTES_OPTION),
+    reader=read_python,
+)

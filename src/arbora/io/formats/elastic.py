@@ -3,13 +3,11 @@
 import re
 from collections.abc import Sequence
 
-from ..files import kinds
-from ..forest.forest import Forest
-from .builder import Columns, Fault, Target
-from .finding import Source
-from .sources import MAX_BYTES, Policy, read_lines, shown
-
-SUFFIXES = kinds.SUFFIXES["elastic"]
+from ...forest.forest import Forest
+from ..builder import Columns, Fault, Target
+from ..finding import Source
+from ..format import MAX_LINE_OPTION, Format
+from ..sources import MAX_BYTES, Policy, read_lines, shown
 
 # One token a node, and one for each closing bracket: a leaf, an opened node, a bracket, or anything else.
 _TOKEN = re.compile(r"\s*(?:([^\s():$]+)\((\$\))?|(\))|(\S))")
@@ -29,7 +27,7 @@ def read_elastic(
 
     A line of more than `max_bytes` (100 million) is refused, and the file with it.
     """
-    return read_lines(source, SUFFIXES, _read_line, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_lines(source, "elastic", _read_line, Policy(on_error, vocabulary, progress, max_bytes))
 
 
 def _read_line(text: str, name: str, columns: Columns) -> None:
@@ -78,3 +76,15 @@ def _broken(text: str, start: int) -> Fault:
     if nodes == 0:
         return Fault("the tree is empty, wanted label(children) or label($)", None, start + 1)
     return Fault(f"{level} brackets are still open at the end of the line, wanted a ')' for each", None, len(text))
+
+
+FORMAT = Format(
+    name="elastic",
+    suffixes=(".elastic", ".elastic.tree"),
+    makes="one tree a line: class:label(child($) ...); the class is the known class",
+    manual="""\
+One tree a line, as in the INEX structure files: `class:label(child($) child($))`.""",
+    options=(MAX_LINE_OPTION,),
+    reader=read_elastic,
+    by_line=True,
+)

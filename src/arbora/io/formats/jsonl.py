@@ -1,4 +1,4 @@
-"""Readers of JSON: any document as a tree (`read_json`), and lines of nested trees (`read_jsonl`, `write_jsonl`)."""
+"""Reader and writer of JSON lines: a nested tree per line."""
 
 import contextlib
 import gzip
@@ -6,101 +6,18 @@ import io
 import json
 import math
 import os
+import re
 from collections.abc import Iterator, Sequence
 from typing import Any
 
-from ..errors import ReadError
-from ..files import kinds
-from ..files.container import written_whole
-from ..forest.forest import MISSING, UNSEEN, Forest
-from .builder import Columns, Fault, Target
-from .finding import Source
-from .json_deep import Number, distinct_members, parse_deep
-from .sources import MAX_BYTES, Policy, decode, nothing_found, read_bytes, read_files, read_lines, shown
-
-SUFFIXES = kinds.SUFFIXES["json"]
-LINES_SUFFIXES = kinds.SUFFIXES["jsonl"]
-SCALARS = ("kind", "value", "drop")
-
-
-# ---- documents ------------------------------------------------------------------------------------------------------
-
-
-def read_json(
-    source: Source,
-    *,
-    scalars: str = "kind",
-    max_bytes: int = MAX_BYTES,
-    on_error: str = "raise",
-    vocabulary: Sequence[str] | None = None,
-    progress: bool | None = None,
-) -> Forest:
-    """Read JSON documents, one tree a file.
-
-    An object is a node ``{}`` with a child for each member, labelled by its key, whose only child is the value; an
-    array is a node ``[]`` with its items as children.  `scalars`: "kind" labels a scalar ``#string``, ``#number``,
-    ``#boolean`` or ``#null``, "value" by its JSON text, and "drop" leaves it out (except as a whole document).  A file
-    that holds more than `max_bytes` (100 million) once unpacked is refused.
-    """
-    if scalars not in SCALARS:
-        raise ReadError(f'scalars={scalars!r}; wanted "kind", "value" or "drop"')
-
-    def read_file(path: str, columns: Columns) -> None:
-        _add_document(_parse(decode(read_bytes(path, max_bytes)), pairs=True), scalars, columns)
-        columns.end_tree()
-
-    return read_files(source, SUFFIXES, read_file, Policy(on_error, vocabulary, progress, max_bytes))
-
-
-def _parse(text: str, pairs: bool) -> Any:
-    """The value of a JSON text; with `pairs`, objects become tuples of members and numbers keep their text."""
-    hooks: dict[str, Any] = {"object_pairs_hook": distinct_members}
-    if pairs:
-        hooks = {"object_pairs_hook": tuple, "parse_int": Number, "parse_float": Number}
-    try:
-        return json.loads(text, **hooks)
-    except RecursionError:
-        return parse_deep(text, pairs)
-    except json.JSONDecodeError as error:
-        said = error.msg[:1].lower() + error.msg[1:]
-        raise Fault(f"not JSON ({said}); mend the file", error.lineno, error.colno) from None
-    except ValueError:  # Python refuses to convert integers of thousands of digits
-        raise Fault("it holds an integer too long to read; shorten it or make it text") from None
-
-
-def _add_document(value: Any, scalars: str, columns: Columns) -> None:
-    words, depth, label = columns.words, columns.depth, columns.label
-    stack: list[tuple[str | None, Any, int]] = [(None, value, 0)]  # key of a member (None elsewhere), value, depth
-    while stack:
-        key, value, level = stack.pop()
-        if key is not None:  # the member first, and its value one level below
-            depth.append(level)
-            label.append(words[key])
-            level += 1
-        if isinstance(value, tuple):
-            depth.append(level)
-            label.append(words["{}"])
-            stack += [(name, inner, level + 1) for name, inner in reversed(value)]
-        elif isinstance(value, list):
-            depth.append(level)
-            label.append(words["[]"])
-            stack += [(None, inner, level + 1) for inner in reversed(value)]
-        elif scalars != "drop" or level == 0:
-            depth.append(level)
-            label.append(words[_scalar_label(value, scalars)])
-
-
-def _scalar_label(value: Any, scalars: str) -> str:
-    if scalars == "value":
-        return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool):
-        return "#boolean"
-    if value is None:
-        return "#null"
-    return "#number" if isinstance(value, (Number, float)) else "#string"
-
-
-# ---- lines of nested trees ------------------------------------------------------------------------------------------
+from ...errors import ReadError
+from ...files.container import written_whole
+from ...forest.forest import MISSING, UNSEEN, Forest
+from ..builder import Columns, Fault, Target
+from ..finding import Source
+from ..format import MAX_LINE_OPTION, Format, Option
+from ..json_text import json_kind, looks_like_json, parse_json
+from ..sources import MAX_BYTES, Policy, nothing_found, read_lines, shown
 
 
 def read_jsonl(
@@ -124,19 +41,19 @@ def read_jsonl(
 
     def read_line(text: str, name: str, columns: Columns) -> None:
         nonlocal n_left_out
-        root = _parse(text, pairs=False)
+        root = parse_json(text, pairs=False)
         if not isinstance(root, dict):
-            raise Fault(f'found {_kind(root)}, wanted an object {{"label": ..., "children": [...]}}')
+            raise Fault(f'found {json_kind(root)}, wanted an object {{"label": ..., "children": [...]}}')
         if split is not None and root.get("split") != split:
             n_left_out += 1
             return
         _add_nested(root, columns)
         given = root.get("name", root.get("id", name))
         if given is not None and not isinstance(given, (str, int, float)):
-            raise Fault(f'"name" is {_kind(given)}, wanted text')
+            raise Fault(f'"name" is {json_kind(given)}, wanted text')
         columns.end_tree(name if given is None else str(given), _class_of(root), nameless=given is None)
 
-    forest = read_lines(source, LINES_SUFFIXES, read_line, Policy(on_error, vocabulary, progress, max_bytes))
+    forest = read_lines(source, "jsonl", read_line, Policy(on_error, vocabulary, progress, max_bytes))
     if n_left_out and nothing_found(forest):
         raise ReadError(f'none of the {n_left_out} trees has "split": {json.dumps(split)}; check the value of split')
     return forest
@@ -145,7 +62,7 @@ def read_jsonl(
 def _class_of(root: dict[str, Any]) -> Target:
     target = root.get("class")
     if target is not None and not isinstance(target, (str, int, float)):
-        raise Fault(f'"class" is {_kind(target)}, wanted text or a number')
+        raise Fault(f'"class" is {json_kind(target)}, wanted text or a number')
     if isinstance(target, float) and not math.isfinite(target):
         raise Fault(f'"class" is {target}, wanted text or a finite number')
     if isinstance(target, int) and not -(2**63) <= target < 2**63:
@@ -163,7 +80,7 @@ def _add_nested(root: dict[str, Any], columns: Columns) -> None:
             word = node["label"]
             children = node.get("children")
         except (TypeError, KeyError, AttributeError):
-            raise Fault(f'found {_kind(node)} as a node, wanted an object with the key "label"') from None
+            raise Fault(f'found {json_kind(node)} as a node, wanted an object with the key "label"') from None
         depth.append(level)
         slots.append(slot)
         if type(word) is str:
@@ -171,7 +88,7 @@ def _add_nested(root: dict[str, Any], columns: Columns) -> None:
         else:
             label.append(_odd_label(word, node, columns))
         if children is not None and not isinstance(children, list):
-            raise Fault(f'"children" is {_kind(children)}, wanted an array')
+            raise Fault(f'"children" is {json_kind(children)}, wanted an array')
         if children:
             due, pushed = 0, []
             for child in children:
@@ -188,10 +105,10 @@ def _odd_label(word: Any, node: dict[str, Any], columns: Columns) -> int:
     if word is None:
         unseen = node.get("unseen", False)
         if not isinstance(unseen, bool):
-            raise Fault(f'"unseen" is {_kind(unseen)}, wanted true or false')
+            raise Fault(f'"unseen" is {json_kind(unseen)}, wanted true or false')
         return UNSEEN if unseen else MISSING
     if isinstance(word, bool) or not isinstance(word, (int, float)):
-        raise Fault(f'"label" is {_kind(word)}, wanted text, a number or null')
+        raise Fault(f'"label" is {json_kind(word)}, wanted text, a number or null')
     return columns.words[str(word)]
 
 
@@ -213,21 +130,6 @@ def _check_slots(siblings: list[tuple[Any, int, int]]) -> None:
         highest = max(highest, slot)
     if highest >= 2**31 - 1:
         raise Fault(f"a child comes to slot {highest}, wanted less than {2**31 - 1}")
-
-
-def _kind(value: Any) -> str:
-    if value is None:
-        return "null"
-    names = {
-        list: "an array",
-        str: "text",
-        bool: "true or false",
-        int: "a number",
-        float: "a number",
-    }
-    if isinstance(value, dict):
-        return f"an object with the keys {shown(', '.join(map(str, value)))}"
-    return names.get(type(value), type(value).__name__)
 
 
 # ---- writing --------------------------------------------------------------------------------------------------------
@@ -292,3 +194,28 @@ def _root_keys(forest: Forest, t: int) -> str:
     if forest.target is not None:
         keys["class"] = forest.target[t].item()
     return "," + json.dumps(keys, separators=(",", ":"))[1:-1]
+
+
+_ONE_LINE = re.compile(r"\s*\{.*\}[ \t\r]*\n\s*\{")  # an object that ends with its line, and another
+
+
+def _sniff(text: str) -> int:
+    return 2 * bool(looks_like_json(text) and _ONE_LINE.match(text))
+
+
+FORMAT = Format(
+    name="jsonl",
+    suffixes=(".jsonl", ".ndjson"),
+    makes='one tree a line: {"label": "a", "children": [...]}; "class" of the root is its known class',
+    manual="""\
+One tree a line: `{"label": "a", "children": [{"label": "b", "slot": 2}], "class": "x", "name": "n"}`. A label of
+null is missing. A slot counts from 0 and, left out, follows that of the sibling before. `"class"` and `"name"`
+stand at the root. This is what `arbora convert` writes.""",
+    options=(
+        Option("split", str, 'only trees whose root has this "split"', of_trees=False),
+        MAX_LINE_OPTION,
+    ),
+    reader=read_jsonl,
+    sniff=_sniff,
+    by_line=True,
+)

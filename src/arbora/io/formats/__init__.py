@@ -1,0 +1,13 @@
+"""The formats that trees are read from, a file for each; `arbora.io.registry` lists them."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what type checkers see; names themselves are lazy
+    from .brackets import read_brackets as read_brackets
+    from .conllu import read_conllu as read_conllu
+    from .elastic import read_elastic as read_elastic
+    from .html import read_html as read_html
+    from .json import read_json as read_json
+    from .jsonl import read_jsonl as read_jsonl
+    from .newick import read_newick as read_newick
+    from .python import read_python as read_python
+    from .xml import read_xml as read_xml
