@@ -83,3 +83,30 @@ def test_without_networkx(monkeypatch):
     monkeypatch.setitem(sys.modules, "networkx", None)
     with pytest.raises(MissingDependencyError, match=r"arbora\[graphs\]"):
         to_networkx(examples.pair())
+
+
+def test_an_undirected_tree_and_its_root():
+    g = nx.Graph([("b", "a"), ("a", "c"), ("c", "d")], name="g")
+    wanted = Forest.from_nested([("a", ["b", ("c", ["d"])])], name=["g"])
+    assert from_networkx(g, label=None, root="a") == wanted
+    assert from_networkx(g, label=None, root=lambda graph: "a") == wanted
+    nx.set_node_attributes(g, {u: u.upper() for u in g}, "label")
+    assert from_networkx([g, g], root="d").n_nodes == 8
+    assert from_networkx(g, root="d")[0]["children"][0]["label"] == "C"
+
+
+@pytest.mark.parametrize(
+    ("edges", "root", "said"),
+    [
+        ([(1, 2)], None, "graph 0: it is undirected and no root is given; wanted root=NODE"),
+        ([(1, 2)], 3, "graph 0: it is undirected and the root 3 is not one of its nodes"),
+        ([(1, 2), (2, 3), (3, 1)], 1, "two ways lead to it from the root"),
+        ([(1, 1)], 1, "graph 0, node 1: two ways lead to it"),
+        ([(1, 2), (3, 4)], 1, "graph 0, node 3: no way leads to it from the root"),
+    ],
+)
+def test_undirected_graphs_that_are_no_trees(edges, root, said):
+    with pytest.raises(ForestError, match=said):
+        from_networkx(nx.Graph(edges), label=None, root=root)
+    with pytest.raises(ForestError, match="its edges have a direction, which says the root; leave root out"):
+        from_networkx(nx.DiGraph([(1, 2)]), label=None, root=1)

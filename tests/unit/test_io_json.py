@@ -287,3 +287,87 @@ def test_targets_of_numpy_types(tmp_path):
     forest = examples.single_nodes().with_target(np.array([1, 2, 3, 1], np.int8))
     write_jsonl(forest, tmp_path / "a.jsonl")
     assert read_jsonl(tmp_path / "a.jsonl").target.tolist() == [1, 2, 3, 1]
+
+
+# ---- documents that are trees already -------------------------------------------------------------------------------
+
+PLAN = [
+    {
+        "Plan": {
+            "Node Type": "Hash Join",
+            "Rows": 3,
+            "Plans": [{"Node Type": "Seq Scan"}, {"Node Type": "Hash", "Plans": []}],
+        }
+    },
+    {"Plan": {"Node Type": "Result", "Plans": None}},
+]
+SCRIPT = {
+    "type": "Program",
+    "body": [{"type": "If", "test": {"type": "Name", "id": "x"}, "then": {"loc": {"a": 1}, "of": [{"type": "Block"}]}}],
+}
+
+
+def test_query_plans(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(PLAN))
+    forest = read_json(tmp_path / "a.json", label="Node Type", children="Plans")
+    path = str(tmp_path / "a.json")
+    wanted = [("Hash Join", ["Seq Scan", "Hash"]), "Result"]
+    assert forest == Forest.from_nested(wanted, name=[f"{path}#1", f"{path}#2"])
+
+
+def test_children_under_any_key(tmp_path):
+    (tmp_path / "a.json").write_text(json.dumps(SCRIPT))
+    name = [str(tmp_path / "a.json")]
+    every = [("Program", [("If", ["Name", "Block"])])]
+    assert read_json(tmp_path / "a.json", label="type") == Forest.from_nested(every, name=name)
+    some = read_json(tmp_path / "a.json", label="type", children=["test", "body"])
+    assert some == Forest.from_nested([("Program", [("If", ["Name"])])], name=name)
+    assert some == read_json(tmp_path / "a.json", label="type", children="test,body")
+
+
+@pytest.mark.parametrize(
+    ("value", "options", "said"),
+    [
+        ({"a": 1}, {"label": "type"}, "no object has the key 'type'"),
+        ({"type": []}, {"label": "type"}, "tree 1, node 1: 'type' is an array, wanted text, a number or null"),
+        (
+            {"type": "x", "in": 3},
+            {"label": "type", "children": "in"},
+            "tree 1, node 1: 'in' is a number, wanted an array",
+        ),
+        (
+            {"type": "x", "in": [{}]},
+            {"label": "type", "children": "in"},
+            "tree 1, node 2: found an object with the keys",
+        ),
+        ({}, {"children": "in"}, "without label="),
+        ({}, {"label": "x", "scalars": "drop"}, "only objects with a label are nodes"),
+    ],
+)
+def test_documents_that_are_no_trees(tmp_path, value, options, said):
+    (tmp_path / "a.json").write_text(json.dumps(value))
+    with pytest.raises(ReadError, match=said):
+        read_json(tmp_path / "a.json", **options)
+
+
+def test_labelled_objects_of_any_depth(tmp_path):
+    (tmp_path / "a.json").write_text('{"n":1,"c":[' * 50_000 + '{"n":null}' + "]}" * 50_000)
+    for options in ({}, {"children": "c"}):
+        forest = read_json(tmp_path / "a.json", label="n", **options)
+        assert (forest.n_nodes, forest.vocabulary) == (50_001, ("1",))
+
+
+def test_comments(tmp_path):
+    text = '// first\n{"a": "// no, /* no */", /* two\nlines */ "b": ["x,]", 1, ], }\n// last'
+    (tmp_path / "a.json").write_text(text)
+    (tmp_path / "b.json").write_text('{"a": "// no, /* no */", "b": ["x,]", 1]}')
+    both = [read_json(tmp_path / name, comments=True, scalars="value")[0] for name in ("a.json", "b.json")]
+    assert both[0] == both[1]
+    with pytest.raises(ReadError, match="line 1, column 1: not JSON"):
+        read_json(tmp_path / "a.json")
+    (tmp_path / "c.json").write_text('{"a":\n /* 1}')
+    with pytest.raises(ReadError, match=r"c\.json, line 2, column 2: the comment is not closed"):
+        read_json(tmp_path / "c.json", comments=True)
+    (tmp_path / "d.json").write_text('{"a": 1, /* x */\n "b" 2}')
+    with pytest.raises(ReadError, match=r"d\.json, line 2, column 6: not JSON"):
+        read_json(tmp_path / "d.json", comments=True)

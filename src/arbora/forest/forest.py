@@ -3,7 +3,7 @@
 The invariants (docs/data-model.md) are checked once, here, and assumed by every kernel ever after.
 """
 
-from collections.abc import Hashable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import islice
@@ -142,6 +142,77 @@ class Forest:
             _check_tree_numbers(number, parents, root)
         slots = np.where(parents < 0, np.int32(-1), slots).astype(np.int32)
         return _finish(_Columns(parents, slots, code, number), words, vocabulary, target, name)
+
+    @classmethod
+    def from_objects(
+        cls,
+        roots: Iterable[Any],
+        *,
+        label: str | Callable[[Any], Any],
+        children: str | Callable[[Any], Any],
+        vocabulary: Sequence[str] | None = None,
+        target: ArrayLike | None = None,
+        name: Sequence[str] | None = None,
+        max_nodes: int = MAX_NODES,
+    ) -> "Forest":
+        """Trees of any other library, given by their roots; docs/reading.md has the calls for several of them.
+
+        A node that is reached twice is there twice; one that holds itself is refused.
+
+        Parameters
+        ----------
+        roots : a list of roots, or an iterator over them.
+        label : attribute, method or key of a node that holds its label, or a function of the node.
+        children : the same for its children, in their order.  None stands for no children, and in the place of a
+            child for an empty slot.  A mapping without this key is a leaf.
+        vocabulary, target, name : as for `from_nested`.
+        max_nodes : more nodes than this in all are refused.
+
+        Examples
+        --------
+        >>> from xml.etree.ElementTree import fromstring
+        >>> Forest.from_objects([fromstring("<a><b/><c/></a>")], label="tag", children=list)[0]
+        {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c'}]}
+        """
+        from .objects import forest_of_objects
+
+        return forest_of_objects(roots, label, children, vocabulary, target, name, max_nodes)
+
+    @classmethod
+    def from_table(
+        cls,
+        table: Any,
+        *,
+        node: str,
+        parent: str,
+        label: str,
+        tree: str | None = None,
+        order: str | None = None,
+        no_parent: Any = None,
+        vocabulary: Sequence[str] | None = None,
+    ) -> "Forest":
+        """Trees of a table with a row per node: a data frame of pandas or polars, an arrow table, a dict of columns.
+
+        Parameters
+        ----------
+        table : the table; rows may come in any order.
+        node : column of ids, of any kind; they differ within a tree.
+        parent : column with the id of the parent, which is missing (None or nan) at a root.
+        label : column of labels; None or nan is a missing one.
+        tree : column with the id of the tree, which becomes its name.  Without it, each root begins a tree.
+        order : column by which siblings are ordered; without it, by their rows.
+        no_parent : what else stands for no parent, such as -1.
+        vocabulary : labels to number by; others are marked unseen.
+
+        Examples
+        --------
+        >>> table = {"id": ["x", "y", "z"], "above": [None, "x", "x"], "word": ["a", "b", "c"]}
+        >>> Forest.from_table(table, node="id", parent="above", label="word")[0]
+        {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c'}]}
+        """
+        from .rows import forest_of_table
+
+        return forest_of_table(table, node, parent, label, tree, order, no_parent, vocabulary)
 
     @classmethod
     def concat(cls, forests: Iterable["Forest"]) -> "Forest":

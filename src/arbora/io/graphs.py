@@ -1,4 +1,4 @@
-"""Forests from and to networkx graphs: a rooted tree is a DiGraph whose edges lead from parent to child."""
+"""Forests from and to networkx graphs: a DiGraph whose edges lead from parent to child, or a Graph and its root."""
 
 from collections.abc import Iterable, Sequence
 from typing import Any
@@ -20,10 +20,12 @@ def from_networkx(
     *,
     label: str | None = "label",
     slot: str = "slot",
+    root: Any = None,
     vocabulary: Sequence[str] | None = None,
 ) -> Forest:
     """The trees of a DiGraph, or of several; a graph of several trees gives them in the order of their roots.
 
+    An undirected graph is one tree, whose root is the node `root`, or what the function `root` gives for the graph.
     `label` names the node attribute with the label (None as a value: missing); ``label=None`` takes the node itself.
     `slot` names the attribute with the slot; without it, children follow each other in the order of the edges.  The
     graph attributes "target" and "name" are kept when every graph has them.
@@ -35,15 +37,42 @@ def from_networkx(
     for g, graph in enumerate(several):
         if not isinstance(graph, nx.Graph):
             raise ForestError(f"graph {g} is {type(graph).__name__}; wanted a networkx DiGraph or a list of them")
-        if not graph.is_directed() or graph.is_multigraph():
-            raise ForestError(
-                f"graph {g}: it is undirected or has multiple edges; wanted a DiGraph, see networkx.bfs_tree"
-            )
+        if graph.is_multigraph():
+            raise ForestError(f"graph {g}: it allows multiple edges; wanted a DiGraph, or a Graph and root=")
+        graph = _directed(nx, graph, g, root)
         trees = _trees_of(graph, g, label, slot)
         nested += trees
         marks += [graph.graph] * len(trees)
     optional = {key: [m[key] for m in marks] for key in ("target", "name") if marks and all(key in m for m in marks)}
     return Forest.from_nested(nested, vocabulary, target=optional.get("target"), name=optional.get("name"))
+
+
+def _directed(nx: Any, graph: Any, g: int, root: Any) -> Any:
+    """The graph with edges from parent to child; one that has a direction must do without a root."""
+    if graph.is_directed():
+        if root is not None:
+            raise ForestError(f"graph {g}: its edges have a direction, which says the root; leave root out")
+        return graph
+    top = root(graph) if callable(root) else root
+    if top is None or top not in graph:
+        found = "no root is given" if top is None else f"the root {top!r} is not one of its nodes"
+        raise ForestError(f"graph {g}: it is undirected and {found}; wanted root=NODE, or a function of the graph")
+    out = nx.DiGraph(**graph.graph)
+    out.add_node(top, **graph.nodes[top])
+    stack = [top]
+    while stack:
+        u = stack.pop()
+        for v in graph[u]:
+            if v in out and not out.has_edge(v, u):
+                raise ForestError(f"graph {g}, node {v!r}: two ways lead to it from the root; wanted a tree")
+            if v not in out:
+                out.add_node(v, **graph.nodes[v])
+                out.add_edge(u, v)
+                stack.append(v)
+    lost = next((u for u in graph if u not in out), None)
+    if lost is not None:
+        raise ForestError(f"graph {g}, node {lost!r}: no way leads to it from the root; wanted one tree per graph")
+    return out
 
 
 def _trees_of(graph: Any, g: int, label: str | None, slot: str) -> list[dict[str, Any]]:

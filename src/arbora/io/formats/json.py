@@ -10,6 +10,7 @@ from ..builder import Columns
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..json_deep import Number
+from ..json_nodes import add_nodes, without_comments
 from ..json_text import looks_like_json, parse_json
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files
 
@@ -20,23 +21,43 @@ def read_json(
     source: Source,
     *,
     scalars: str = "kind",
+    label: str | None = None,
+    children: str | Sequence[str] | None = None,
+    comments: bool = False,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read JSON documents, one tree a file.
+    """Read JSON documents: each as one tree, or the trees of labelled objects that it holds.
 
     An object is a node ``{}`` with a child for each member, labelled by its key, whose only child is the value; an
     array is a node ``[]`` with its items as children.  `scalars`: "kind" labels a scalar ``#string``, ``#number``,
-    ``#boolean`` or ``#null``, "value" by its JSON text, and "drop" leaves it out (except as a whole document).  A file
+    ``#boolean`` or ``#null``, "value" by its JSON text, and "drop" leaves it out (except as a whole document).
+
+    `label` is for documents that are trees already, such as query plans and syntax trees: a node is an object with this
+    key, whose value is the label.  `children` names the key, or several with commas between, that holds the children;
+    without it, they are the nearest nodes below, whatever holds them.  Objects around the outermost nodes are left out,
+    and a file may hold several trees.
+
+    `comments` reads JSON with comments and commas before closing brackets, as configuration files have them.  A file
     that holds more than `max_bytes` (100 million) once unpacked is refused.
     """
     if scalars not in SCALARS:
         raise ReadError(f'scalars={scalars!r}; wanted "kind", "value" or "drop"')
+    if label is None and children is not None:
+        raise ReadError(f"children={children!r} without label=; wanted both, or none of them")
+    if label is not None and scalars != "kind":
+        raise ReadError(f"scalars={scalars!r} with label=: only objects with a label are nodes; leave one of them out")
+    keys = tuple((children.split(",") if isinstance(children, str) else children) or ())
 
     def read_file(path: str, columns: Columns) -> None:
-        _add_document(parse_json(decode(read_bytes(path, max_bytes)), pairs=True), scalars, columns)
+        text = decode(read_bytes(path, max_bytes))
+        text = without_comments(text) if comments else text
+        if label is not None:
+            add_nodes(parse_json(text, pairs=False), label, keys, columns)
+            return
+        _add_document(parse_json(text, pairs=True), scalars, columns)
         columns.end_tree()
 
     return read_files(source, "json", read_file, Policy(on_error, vocabulary, progress, max_bytes))
@@ -81,9 +102,22 @@ FORMAT = Format(
     manual="""\
 One tree a file. An object is a node `{}` with a child for each member, labelled by its key, whose only child is the
 value; an array is a node `[]`. By default, a scalar is a leaf `#string`, `#number`, `#boolean` or `#null`, so that
-values do not count.""",
+values do not count.
+
+With `label`, the documents are trees already, such as query plans and syntax trees. A node is an object with this key.
+Its children are the nodes that the key `children` holds (an array, one node or null; several keys have commas between)
+or, if `children` is left out, the nearest nodes below, whatever holds them. A file may hold several trees.
+
+```text
+arbora cluster plans/ --read "label=Node Type" --read children=Plans      # EXPLAIN (FORMAT JSON) of PostgreSQL
+arbora cluster scripts/ --read label=type                                # syntax trees of ESTree (esprima, acorn)
+arbora cluster configs/ --read comments=true                             # tsconfig.json and the like
+```""",
     options=(
         Option("scalars", SCALARS, "label #string and the like, the value itself, or no node"),
+        Option("label", str, "key that holds the label; only objects with it are nodes"),
+        Option("children", str, "key that holds the children of a node, or several with commas between"),
+        Option("comments", bool, "comments, and commas before closing brackets, are allowed", of_trees=False),
         MAX_BYTES_OPTION,
     ),
     reader=read_json,
