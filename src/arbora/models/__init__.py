@@ -63,7 +63,7 @@ def load(path: str | os.PathLike[str]) -> "SavedEstimator":
     >>> import os, tempfile
     >>> import arbora as ab
     >>> path = os.path.join(tempfile.mkdtemp(), "model.arbora")
-    >>> ab.PatternMixture(random_state=0).fit([("a", ["b"]), ("a", ["b"]), ("c", ["d"])]).save(path)
+    >>> ab.PatternMixture(random_state=0).fit([("a", ["b"])] * 5 + [("c", ["d"])] * 5).save(path)
     >>> ab.load(path).n_components_
     2
     """
