@@ -17,11 +17,11 @@ DEVELOPMENT = (*FIRST, *MORE_DEVELOPMENT)
 
 def _recipes(options):
     from .held_out import HELD_OUT
+    from .judged import JUDGED
 
-    chosen = HELD_OUT if options.held_out else DEVELOPMENT
     if options.name:
-        chosen = [recipe for recipe in (*DEVELOPMENT, *HELD_OUT) if recipe.name in options.name]
-    return chosen
+        return [recipe for recipe in (*DEVELOPMENT, *HELD_OUT, *JUDGED) if recipe.name in options.name]
+    return JUDGED if options.judged else HELD_OUT if options.held_out else DEVELOPMENT
 
 
 def _make(options):
@@ -47,6 +47,7 @@ def main():
     parser.add_argument("folder", type=Path)
     parser.add_argument("name", nargs="*", help="of corpora; all of the development set if left out")
     parser.add_argument("--held-out", action="store_true", help="the corpora that no choice was made on")
+    parser.add_argument("--judged", action="store_true", help="the second set of such corpora")
     parser.add_argument("--trust", action="store_true", help="write down checksums of packages that have none")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -85,7 +85,7 @@ def dendrograms(inside):
 
     (root,) = inside.values()
     (path,) = root.rglob("resources.tar.gz")
-    for i, rows in enumerate(_tables(path)):
+    for i, rows in enumerate(numeric_tables(path)):
         rng = np.random.default_rng(i)
         rows = rows[rng.permutation(len(rows))[: rng.integers(20, 61)]]
         spread = rows.std(axis=0)
@@ -103,7 +103,7 @@ def _joined(merges):
     return nodes[-1]
 
 
-def _tables(path):
+def numeric_tables(path):
     """The numbers of data sets that have at least 20 full rows and 2 columns of numbers."""
     with tarfile.open(path) as box:
         names = [name for name in box.getnames() if re.search(r"/csv/.*/[^./][^/]*\.csv$", name)]

@@ -1,4 +1,4 @@
-"""Parsers that are programs of their own, from packages: English by link-parser, JavaScript by acorn on node."""
+"""Parsers that are programs of their own, from packages: English by link-parser, others on node."""
 
 import json
 import os
@@ -40,8 +40,8 @@ def _kind_of_word(word):
     return "word" if word[0].isalnum() else word[0]
 
 
-_ACORN = """
-const acorn = require(process.argv[1]);
+_NODES = """
+const fs = require("fs");
 const most = Number(process.argv[2]);
 function nested(value, room) {
   const children = [];
@@ -53,25 +53,55 @@ function nested(value, room) {
   if (--room.left < 0) throw new Error("large");
   return [value.type, children];
 }
-for (const path of require("fs").readFileSync(0, "utf8").split("\\n")) {
-  let tree = null;
-  for (const sourceType of ["module", "script"]) {
-    try {
-      const text = require("fs").readFileSync(path, "utf8");
-      const options = {ecmaVersion: "latest", sourceType, allowHashBang: true, allowReturnOutsideFunction: true};
-      tree = nested(acorn.parse(text, options), {left: most});
-      break;
-    } catch (fault) { if (fault.message === "large") break; }
+function lines(parse) {
+  for (const path of fs.readFileSync(0, "utf8").split("\\n")) {
+    let tree = null;
+    try { tree = nested(parse(fs.readFileSync(path, "utf8")), {left: most}); } catch (fault) { }
+    console.log(JSON.stringify(tree));
   }
-  console.log(JSON.stringify(tree));
 }
+const library = require(process.argv[1]);
+"""
+_ACORN = """
+const options = {ecmaVersion: "latest", allowHashBang: true, allowReturnOutsideFunction: true};
+lines(text => {
+  try { return library.parse(text, {...options, sourceType: "module"}); }
+  catch (fault) { return library.parse(text, {...options, sourceType: "script"}); }
+});
+"""
+_SOLIDITY = "lines(text => library.parse(text));"
+_STYLES = """
+function rule(value, room) {
+  const own = value.children || (value.type === "Rule" ? [value.prelude, value.block] : []);
+  const label = value.type === "Declaration" ? value.property : value.type;
+  const inner = value.type === "Declaration" ? value.value.children : own;
+  return [label, Array.from(inner || []).filter(child => child && child.type).map(child => rule(child, room))];
+}
+const trees = [];
+const text = fs.readFileSync(fs.readFileSync(0, "utf8").trim(), "utf8");
+library.walk(library.parse(text), {visit: "Rule", enter(value) { trees.push(rule(library.toPlainObject(value))); }});
+for (const tree of trees) console.log(JSON.stringify(tree));
 """
 
 
 def parsed_scripts(paths, acorn):
     """Syntax trees of JavaScript files, None for those that acorn cannot read or that are large."""
-    (library,) = Path(acorn).rglob("dist/acorn.js")
-    command = ["node", "-e", _ACORN, str(library.resolve()), str(MOST_NODES)]
+    return _by_node(_ACORN, Path(acorn) / "package/dist/acorn.js", paths)
+
+
+def parsed_contracts(paths, parser):
+    """Syntax trees of Solidity files, None for those that cannot be read or that are large."""
+    return _by_node(_SOLIDITY, Path(parser) / "package/dist/index.cjs.js", paths)
+
+
+def parsed_rules(path, css_tree):
+    """Syntax trees of the rules of a style sheet; a declaration has the name of its property as label."""
+    return _by_node(_STYLES, Path(css_tree) / "package/dist/csstree.js", [path])
+
+
+def _by_node(script, library, paths):
+    """Nested trees of what a script of node prints: a tree as JSON, or null, per line."""
+    command = ["node", "-e", _NODES + script, str(library.resolve()), str(MOST_NODES)]
     text = "\n".join(str(path.resolve()) for path in paths)
     done = subprocess.run(command, input=text, capture_output=True, text=True, check=True)
     return [_tuples(json.loads(line)) for line in done.stdout.splitlines()]
