@@ -13,6 +13,22 @@ def make_bananas(
 ) -> LabelledRows:
     """Draw two interlocking arcs of 225 degrees with Gaussian noise (PRTools' gendatb; Mohamad et al. 2015).
 
+    Parameters
+    ----------
+    n_per_class : int, default 200
+        Points of each arc.
+    radius, noise : float
+        Radius of the arcs and standard deviation of the noise.
+    random_state : int, Generator or None
+        Seed.  The same seed gives the same data.
+
+    Returns
+    -------
+    LabelledRows
+        The rows, their classes and names.
+
+    Examples
+    --------
     >>> make_bananas(3, random_state=0).X.shape
     (6, 2)
     """

@@ -21,9 +21,23 @@ def make_asymmetric_trees(n_per_class: int = 260, random_state: Any = None) -> F
     """Draw left-leaning, symmetric and right-leaning ternary trees (Bacciu and Castellana 2019, section 6.1).
 
     A tree grows level by level: each node has a child in slot l with probability p_l, until the tree has the size drawn
-    for it; one that dies out before is drawn again.  The label of a node is its number of children, "0" to "3", so that
-    labels follow from the shape.  Classes come one after the other; `target` holds their names.
+    for it.  A tree that dies out before is drawn again.  The label of a node is its number of children, "0" to "3", so
+    labels follow from the shape.  Classes come one after the other.
 
+    Parameters
+    ----------
+    n_per_class : int, default 260
+        Trees of each class.
+    random_state : int, Generator or None
+        Seed.  The same seed gives the same data.
+
+    Returns
+    -------
+    Forest
+        The trees, with classes in `target`.
+
+    Examples
+    --------
     >>> make_asymmetric_trees(2, random_state=0).target.tolist()
     ['left', 'left', 'symmetric', 'symmetric', 'right', 'right']
     """
@@ -55,9 +69,26 @@ def make_asymmetric_trees(n_per_class: int = 260, random_state: Any = None) -> F
 def make_chains(n: int, length: int | tuple[int, int], n_labels: int, random_state: Any = None) -> Forest:
     """Draw chains, trees with one slot, with independent uniform labels.
 
-    `length` is a number, or the two ends of a range that includes both.  The root is the last symbol of a
-    chain, the leaf the first one.
+    The root is the last symbol of a chain, the leaf the first one.
 
+    Parameters
+    ----------
+    n : int
+        Number of chains.
+    length : int or tuple of two ints
+        Length, or the ends of a range that includes both.
+    n_labels : int
+        Number of labels.
+    random_state : int, Generator or None
+        Seed.  The same seed gives the same data.
+
+    Returns
+    -------
+    Forest
+        The chains.
+
+    Examples
+    --------
     >>> make_chains(3, (5, 9), n_labels=4, random_state=0).n_slots
     1
     """
@@ -86,9 +117,28 @@ def make_random_trees(
 ) -> Forest:
     """Draw random recursive trees: each new node hangs below a uniformly chosen one that has a free slot.
 
-    Sizes are uniform in `min_nodes`..`max_nodes`, labels uniform, and a label is missing with probability `missing`.
-    With `gaps` the slot is a random free one; without, the next one.  Nodes come in post-order, siblings by slot.
+    Nodes come in post-order, siblings by slot.
 
+    Parameters
+    ----------
+    n_trees, n_labels, n_slots : int
+        Number of trees, labels and slots.
+    min_nodes, max_nodes : int
+        Ends of the range of sizes, which are uniform.
+    gaps : bool, default True
+        Whether a new node takes a random free slot; if not, the next one.
+    missing : float, default 0.0
+        Probability that a label is missing.
+    random_state : int, Generator or None
+        Seed.  The same seed gives the same data.
+
+    Returns
+    -------
+    Forest
+        The trees.
+
+    Examples
+    --------
     >>> make_random_trees(4, n_labels=3, n_slots=2, max_nodes=10, random_state=0).shape
     (4,)
     """

@@ -23,10 +23,28 @@ def make_prototype_trees(
 ) -> Forest:
     """Draw random recursive trees, and copies of each to which ``noise * n_nodes`` leaves are added one by one.
 
-    Each new node hangs below a node chosen uniformly among those there.  Node order is shuffled, labels are missing,
-    and `target` is the number of the prototype.  Prototypes are drawn again until every two of them are at least
-    `separation` nodes apart: the nodes of both that the best alignment leaves unmatched.
+    Each new node hangs below a node chosen uniformly.  Node order is shuffled, and labels are missing.
 
+    Parameters
+    ----------
+    n_classes, n_per_class : int
+        Prototypes, and copies of each.
+    n_nodes : int, default 10
+        Nodes of a prototype.
+    noise : float, default 0.2
+        Leaves added to a copy, in shares of `n_nodes`.
+    separation : int, default 0
+        Least number of nodes that the best alignment of two prototypes leaves unmatched.
+    random_state : int, Generator or None
+        Seed.  The same seed gives the same data.
+
+    Returns
+    -------
+    Forest
+        The copies; `target` is the number of the prototype.
+
+    Examples
+    --------
     >>> make_prototype_trees(2, 3, n_nodes=5, noise=0.4, random_state=0).sizes
     array([7, 7, 7, 7, 7, 7])
     """

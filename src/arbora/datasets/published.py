@@ -16,7 +16,17 @@ _FASHION = ("t-shirt", "trouser", "pullover", "dress", "coat", "sandal", "shirt"
 
 
 class LabelledRows(NamedTuple):
-    """An array data set: one datum a row."""
+    """An array data set: one datum per row.
+
+    Parameters
+    ----------
+    X : ndarray of shape (n_rows, n_columns)
+        The rows.
+    y : ndarray of shape (n_rows,)
+        Known classes.
+    names : ndarray of shape (n_rows,)
+        What each row is.
+    """
 
     X: NDArray[np.float64]  # (n, d)
     y: NDArray[np.str_]  # (n,) known classes
@@ -24,25 +34,56 @@ class LabelledRows(NamedTuple):
 
 
 def load_inex2005(split: str | None = None) -> Forest:
-    """INEX 2005, structure of XML documents: 4,820 training and 4,811 test trees, 11 classes.
+    """Read INEX 2005, the structure of XML documents: 4,820 training and 4,811 test trees, 11 classes.
 
-    `split` is "train", "test" or None for both, training trees first; the vocabulary is always that of both.
+    The file is read below ``$ARBORA_DATA``; `DataNotFoundError` says where to put it.
+
+    Parameters
+    ----------
+    split : {"train", "test"} or None, default None
+        Which part to read; None reads both, training trees first.  The vocabulary is always that of both.
+
+    Returns
+    -------
+    Forest
+        The trees, with classes in `target`.
     """
     return _load_inex("inex2005", "inex05", split)
 
 
 def load_inex2006(split: str | None = None) -> Forest:
-    """INEX 2006, structure of XML documents: 6,053 training and 6,054 test trees, 18 classes.
+    """Read INEX 2006, the structure of XML documents: 6,053 training and 6,054 test trees, 18 classes.
 
-    `split` is "train", "test" or None for both, training trees first; the vocabulary is always that of both.
+    The file is read below ``$ARBORA_DATA``; `DataNotFoundError` says where to put it.
+
+    Parameters
+    ----------
+    split : {"train", "test"} or None, default None
+        Which part to read; None reads both, training trees first.  The vocabulary is always that of both.
+
+    Returns
+    -------
+    Forest
+        The trees, with classes in `target`.
     """
     return _load_inex("inex2006", "inex06", split)
 
 
 def load_synthetic(split: str | None = None) -> Forest:
-    """Left / symmetric / right trees of Bacciu and Castellana 2019, section 6.1: 600 training and 180 test trees.
+    """Read the left / symmetric / right trees of Bacciu and Castellana (2019): 600 training and 180 test trees.
 
     Labels "1" to "4" are the number of children plus one, as published; `make_asymmetric_trees` draws more of the kind.
+    The file is read below ``$ARBORA_DATA``; `DataNotFoundError` says where to put it.
+
+    Parameters
+    ----------
+    split : {"train", "test"} or None, default None
+        Which part to read; None reads both.
+
+    Returns
+    -------
+    Forest
+        The trees, with classes in `target`.
     """
     _check_split(split)
     path = _find("synthetic", "synthetic.jsonl.gz")
@@ -50,12 +91,28 @@ def load_synthetic(split: str | None = None) -> Forest:
 
 
 def load_shock() -> Forest:
-    """Shock-like trees of the 216 Kimia silhouettes (as in Torsello and Hancock 2003), 18 classes of 12."""
+    """Read shock-like trees of the 216 Kimia silhouettes (as in Torsello and Hancock 2003), 18 classes of 12.
+
+    The file is read below ``$ARBORA_DATA``; `DataNotFoundError` says where to put it.
+
+    Returns
+    -------
+    Forest
+        The trees, with classes in `target`.
+    """
     return read_jsonl(_find("shock", "kimia216_shock.jsonl.gz"), progress=False)
 
 
 def load_animals() -> LabelledRows:
-    """33 animals by 102 yes-or-no features (Kemp and Tenenbaum 2008; Huang et al. 2021), 8 classes."""
+    """Read 33 animals by 102 yes-or-no features (Kemp and Tenenbaum 2008), 8 classes.
+
+    The file is read below ``$ARBORA_DATA``; `DataNotFoundError` says where to put it.
+
+    Returns
+    -------
+    LabelledRows
+        The rows, their classes and names.
+    """
     with _find("animals", "animals33.csv").open(newline="", encoding="utf-8") as file:
         _, *rows = csv.reader(file)
     return LabelledRows(
@@ -66,7 +123,15 @@ def load_animals() -> LabelledRows:
 
 
 def load_fashion() -> LabelledRows:
-    """100 Fashion-MNIST images (the size used by Huang et al. 2021), ten of each class, 784 pixels scaled to 0..1."""
+    """Read 100 Fashion-MNIST images, ten of each class, 784 pixels scaled to 0..1.
+
+    The file is read below ``$ARBORA_DATA``; `DataNotFoundError` says where to put it.
+
+    Returns
+    -------
+    LabelledRows
+        The rows, their classes and names.
+    """
     with np.load(_find("fashion", "fashion100.npz")) as file:
         image, code = file["X"], file["y"]
     rank = np.zeros(len(code), int)  # among the images of the class

@@ -12,7 +12,18 @@ MAX_LISTED = 14  # entries of a legend
 
 
 def new_figure(width: float = 6.0, height: float = 4.5) -> Any:
-    """A figure with a canvas of its own, for drawing to a file; of no account to pyplot."""
+    """Make a figure with a canvas of its own, for drawing to a file.  pyplot does not see it.
+
+    Parameters
+    ----------
+    width, height : float
+        Size in inches.
+
+    Returns
+    -------
+    matplotlib figure
+        The figure.
+    """
     try:
         from matplotlib.backends.backend_agg import FigureCanvasAgg
         from matplotlib.figure import Figure
@@ -24,7 +35,20 @@ def new_figure(width: float = 6.0, height: float = 4.5) -> Any:
 
 
 def png_bytes(ax_or_figure: Any, dpi: int = 120) -> bytes:
-    """A picture as PNG; equal pictures give equal bytes."""
+    """Render a picture as PNG.  Equal pictures give equal bytes.
+
+    Parameters
+    ----------
+    ax_or_figure : matplotlib axis or figure
+        The picture.
+    dpi : int, default 120
+        Dots per inch.
+
+    Returns
+    -------
+    bytes
+        The file.
+    """
     figure = getattr(ax_or_figure, "figure", ax_or_figure)
     out = io.BytesIO()
     figure.savefig(out, format="png", dpi=dpi, metadata={"Software": None})

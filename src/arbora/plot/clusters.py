@@ -16,8 +16,23 @@ Floats = NDArray[np.float64]
 def clusters_map(encoding: Any, labels: ArrayLike, target: ArrayLike | None = None, ax: Any = None) -> Any:
     """Draw all trees on a plane: two principal components of their encoding, colour by cluster, marker by class.
 
-    `encoding` is what `transform` returns, sparse or not; rows are brought to one length before, so that large trees
-    do not stand out for being large.
+    Rows are scaled to length one before, so that large trees do not stand out for their size.
+
+    Parameters
+    ----------
+    encoding : array or sparse matrix
+        What `transform` returns.
+    labels : array
+        Cluster of each tree.
+    target : array or None, default None
+        Known class of each tree.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
     """
     ax = axes_of(ax)
     label = np.asarray(labels)
@@ -45,7 +60,20 @@ def clusters_map(encoding: Any, labels: ArrayLike, target: ArrayLike | None = No
 
 
 def confusion(agreement: Agreement, ax: Any = None) -> Any:
-    """Draw the trees by known class and cluster, darker where more of the class went."""
+    """Draw the trees by known class and cluster, darker where more of the class went.
+
+    Parameters
+    ----------
+    agreement : Agreement
+        Counts of trees by class and cluster.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     ax = axes_of(ax)
     table = np.array(agreement.table, float)
     share = table / np.maximum(table.sum(axis=1, keepdims=True), 1.0)
@@ -66,7 +94,20 @@ def confusion(agreement: Agreement, ax: Any = None) -> Any:
 
 
 def history(values: ArrayLike, ax: Any = None) -> Any:
-    """Draw the objective after each iteration."""
+    """Draw the objective after each iteration.
+
+    Parameters
+    ----------
+    values : array
+        The objective.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     ax = axes_of(ax)
     from matplotlib.ticker import MaxNLocator, StrMethodFormatter
 
@@ -82,7 +123,20 @@ def history(values: ArrayLike, ax: Any = None) -> Any:
 
 
 def sizes(labels: ArrayLike, ax: Any = None) -> Any:
-    """Draw the number of trees in each cluster."""
+    """Draw the number of trees in each cluster.
+
+    Parameters
+    ----------
+    labels : array
+        Cluster of each tree.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     ax = axes_of(ax)
     clusters, count = np.unique(_some(labels, "labels", "the cluster of each tree"), return_counts=True)
     bars = ax.barh(np.arange(len(clusters)), count, color=[colour_of(c) for c in range(len(clusters))])
@@ -99,9 +153,21 @@ def sizes(labels: ArrayLike, ax: Any = None) -> Any:
 
 
 def silhouette(values: ArrayLike, labels: ArrayLike, ax: Any = None) -> Any:
-    """Draw the silhouette of every tree as a bar, best first within its cluster; the dashed line is the mean of all.
+    """Draw the silhouette of every tree as a bar, best first within its cluster.  The dashed line is the mean.
 
-    `values` are what `metrics.silhouette_samples` gives.
+    Parameters
+    ----------
+    values : array
+        What `metrics.silhouette_samples` returns.
+    labels : array
+        Cluster of each tree.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
     """
     ax = axes_of(ax)
     score = _some(values, "values", "the silhouette of each tree").astype(float)
@@ -132,7 +198,26 @@ def overview(
     target: ArrayLike | None = None,
     agreement: Agreement | None = None,
 ) -> Any:
-    """Compose one picture: the map, the sizes, and, where they are given, the objective and the classes by cluster."""
+    """Draw one picture: the map, the sizes, and, if given, the objective and the classes by cluster.
+
+    Parameters
+    ----------
+    encoding : array or sparse matrix
+        What `transform` returns.
+    labels : array
+        Cluster of each tree.
+    objective : array or None, default None
+        The objective after each iteration.
+    agreement : Agreement or None, default None
+        Counts of trees by class and cluster.
+    target : array or None, default None
+        Known class of each tree.
+
+    Returns
+    -------
+    matplotlib figure
+        The figure.
+    """
     figure = new_figure(12.0, 6.5)
     n_small = 1 + (agreement is not None) + (objective is not None)
     grid = figure.add_gridspec(n_small, 2, width_ratios=(1.55, 1.0))

@@ -13,9 +13,21 @@ MAX_POINTS = 2_000  # of a line; a longer trace is thinned
 
 
 def trace(draws: Any, what: str = "log_joint", ax: Any = None) -> Any:
-    """Draw a number of every sweep, one line a chain; sweeps up to the dotted line were not kept.
+    """Draw a quantity of every sweep, one line per chain.  Sweeps before the dotted line were not kept.
 
-    `draws` is the `trace_` of a fitted model, and `what` one of its `info`.
+    Parameters
+    ----------
+    draws : Trace
+        The `trace_` of a fitted model.
+    what : str, default "log_joint"
+        The quantity, a key of ``draws.info``.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
     """
     ax = axes_of(ax)
     if what not in draws.info:
@@ -38,7 +50,20 @@ def trace(draws: Any, what: str = "log_joint", ax: Any = None) -> Any:
 
 
 def components_per_sweep(draws: Any, ax: Any = None) -> Any:
-    """Draw the number of groups after every sweep, as the sampler counts them."""
+    """Draw the number of groups after every sweep.
+
+    Parameters
+    ----------
+    draws : Trace
+        The `trace_` of a fitted model.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     what = next((name for name in COUNTS if name in draws.info), None)
     if what is None:
         raise SettingError(f"the trace holds no number of groups; it has {', '.join(draws.info)}")
@@ -50,7 +75,22 @@ def components_per_sweep(draws: Any, ax: Any = None) -> Any:
 
 
 def co_occurrence(together: ArrayLike, labels: ArrayLike | None = None, ax: Any = None) -> Any:
-    """Draw how often two data share a group, [datum, datum]; with `labels`, data are sorted by them, groups framed."""
+    """Draw how often two data share a group.
+
+    Parameters
+    ----------
+    together : array of shape (n_data, n_data)
+        Share of the draws in which two data share a group.
+    labels : array or None, default None
+        Groups by which data are sorted and framed.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     from matplotlib.patches import Rectangle
 
     ax = axes_of(ax, 5.0)

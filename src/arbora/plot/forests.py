@@ -14,9 +14,23 @@ MAX_LABELS = 25  # columns of a heat map
 
 
 def forest_shapes(forest: Any, labels: ArrayLike | None = None, ax: Any = None) -> Any:
-    """Draw every tree by its number of nodes and its depth; colour and mark by cluster or class, if `labels` say.
+    """Draw every tree by its number of nodes and its depth.
 
     Depths are whole numbers, so marks are spread a little around them.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+    labels : array or None, default None
+        Cluster or class of each tree, for colour and mark.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
     """
     ax = axes_of(ax)
     trees = as_forest(forest)
@@ -52,8 +66,22 @@ def forest_shapes(forest: Any, labels: ArrayLike | None = None, ax: Any = None) 
 def parameters(model: Any, what: str = "emission_prob_", component: int = 0, ax: Any = None) -> Any:
     """Draw probabilities of one component as a heat map: labels, slots or child states by hidden state.
 
-    `what` is ``"emission_prob_"`` (the most probable labels), ``"leaf_prob_"``, ``"switch_prob_"``,
-    ``"branching_prob_"`` or ``"transition_prob_"`` (its mean over slots, weighted by the switch).
+    Parameters
+    ----------
+    model : HiddenTree or mixture of hidden trees
+        The fitted model.
+    what : str, default "emission_prob_"
+        "emission_prob_" (the most probable labels), "leaf_prob_", "switch_prob_", "branching_prob_" or
+        "transition_prob_" (its mean over slots, weighted by the switch).
+    component : int, default 0
+        The component.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
     """
     ax = axes_of(ax)
     mixture = getattr(model, "mixture_", model)

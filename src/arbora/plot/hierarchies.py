@@ -14,7 +14,24 @@ MOST_NAMED = 40  # rows written out beside the tree
 
 
 def groups_map(X: ArrayLike, levels: ArrayLike, ax: Any = None, ellipses: bool = False) -> Any:
-    """Draw rows on a plane: colour by the coarsest level, marker by the finest; ellipses of two deviations if asked."""
+    """Draw rows on a plane: colour by the coarsest level, marker by the finest.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_columns)
+        The rows.
+    levels : array of shape (n_levels, n_rows)
+        Groups of each level, coarse to fine.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+    ellipses : bool, default False
+        Whether to draw ellipses of two standard deviations.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     from matplotlib.patches import Ellipse
 
     ax = axes_of(ax)
@@ -38,7 +55,20 @@ def groups_map(X: ArrayLike, levels: ArrayLike, ax: Any = None, ellipses: bool =
 
 
 def hierarchy(tree: Hierarchy, ax: Any = None) -> Any:
-    """Draw the tree as nested bars: a column for each level, as high as a group is large."""
+    """Draw the tree as nested bars: a column for each level, as high as a group is large.
+
+    Parameters
+    ----------
+    tree : Hierarchy
+        The tree.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     ax = axes_of(ax)
     top = tree.nodes_at(min(1, tree.n_levels))
     order = np.lexsort(tuple(tree.nodes_at(level) for level in range(tree.n_levels, -1, -1)))
@@ -63,7 +93,22 @@ def hierarchy(tree: Hierarchy, ax: Any = None) -> Any:
 
 
 def hierarchy_overview(X: ArrayLike, levels: ArrayLike, tree: Hierarchy) -> Any:
-    """One picture: the rows on a plane, and the tree."""
+    """Draw one picture: the rows on a plane, and the tree.
+
+    Parameters
+    ----------
+    X : array of shape (n_rows, n_columns)
+        The rows.
+    levels : array of shape (n_levels, n_rows)
+        Groups of each level, coarse to fine.
+    tree : Hierarchy
+        The tree.
+
+    Returns
+    -------
+    matplotlib figure
+        The figure.
+    """
     figure = new_figure(11.0, 5.0)
     grid = figure.add_gridspec(1, 2, width_ratios=(1.4, 1.0))
     ax = groups_map(X, levels, figure.add_subplot(grid[0, 0]))

@@ -15,9 +15,17 @@ MAX_NODES = 400  # nodes of an archetype; the least probable beyond these are le
 
 
 def layout_union(parent: Any) -> tuple[Floats, Floats]:
-    """Where to draw each node: leaves side by side, parents above the middle of their children; y is minus the depth.
+    """Place each node: leaves side by side, parents above the middle of their children; y is minus the depth.
 
-    Children come before parents and -1 is a root; loops only, because trees may be deep.
+    Parameters
+    ----------
+    parent : array
+        Parent of each node, -1 for a root; children come before parents.
+
+    Returns
+    -------
+    x, y : ndarray
+        Coordinates of the nodes.
     """
     n = len(parent)
     below: list[list[int]] = [[] for _ in range(n + 1)]
@@ -50,7 +58,26 @@ def layout_union(parent: Any) -> tuple[Floats, Floats]:
 def union_archetype(
     union: Any, ax: Any = None, colour: str = COLOURS[0], least: float = 0.0, names: bool = True
 ) -> Any:
-    """Draw one archetype: the area of a node is its probability; rarer than `least` are left out.  Returns the axis."""
+    """Draw one archetype.  The area of a node is its probability.
+
+    Parameters
+    ----------
+    union : TreeUnion
+        The archetype.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+    colour : str
+        Colour of the nodes.
+    least : float, default 0.0
+        Nodes of lower probability are left out.
+    names : bool, default True
+        Whether to write labels beside the nodes.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
+    """
     prob, shown = union.node_prob, np.arange(union.n_nodes)
     if union.n_nodes > MAX_NODES:
         shown = np.sort(np.argsort(-prob, kind="stable")[:MAX_NODES])
@@ -75,7 +102,20 @@ def union_archetype(
 
 
 def archetypes(model: Any, least: float = 0.0) -> Any:
-    """A figure of the largest archetypes of a fitted `TreeUnionMixture`, one panel each."""
+    """Draw the largest archetypes of a fitted `TreeUnionMixture`, one panel each.
+
+    Parameters
+    ----------
+    model : TreeUnionMixture
+        The fitted model.
+    least : float, default 0.0
+        Nodes of lower probability are left out.
+
+    Returns
+    -------
+    matplotlib figure
+        The figure.
+    """
     n = min(model.n_components_, MAX_DRAWN)
     columns = min(n, 4)
     rows = -(-n // columns)
@@ -92,10 +132,21 @@ def archetypes(model: Any, least: float = 0.0) -> Any:
 
 
 def merges(model: Any, ax: Any = None) -> Any:
-    """Draw which distinct trees were merged in which order; the height is the number of the merge.  Returns the axis.
+    """Draw the order in which distinct trees were merged.  The height is the number of the merge.
 
-    Merging stops where it no longer shortens the description, so there are as many trees in the picture as classes
-    were left after merging.
+    Merging stops where it no longer shortens the description, so the picture has one tree per group left after merging.
+
+    Parameters
+    ----------
+    model : TreeUnionMixture
+        The fitted model.
+    ax : matplotlib axis or None, default None
+        Where to draw; None makes a figure.
+
+    Returns
+    -------
+    matplotlib axis
+        The axis.
     """
     n, pairs = len(model.arrays_["sample_weight"]), model.merges_
     ax = axes_of(ax, 9.0)
