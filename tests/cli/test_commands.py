@@ -422,6 +422,13 @@ def test_label_chains_with_a_number_given(corpus: Path) -> None:
     assert [level["n_groups"] for level in facts["coarser"]] == [2, 1]
 
 
+def test_label_chains_find_the_number_at_the_knee_or_sample_it(corpus: Path) -> None:
+    assert "at the knee of the leave-one-out curve" in " ".join(run("cluster", corpus, "--model", "grammar").split())
+    facts = json.loads(run("cluster", corpus, "--model", "grammar", "--sweeps", 4, "--chains", 1, "--json"))
+    assert facts["sweeps"] == [4]
+    assert sum(facts["n_groups_posterior"].values()) == pytest.approx(1.0)
+
+
 def test_coarser_groupings_are_told(corpus: Path, tmp_path: Path) -> None:
     saved = tmp_path / "m.arbora"
     options = ("cluster", corpus, "--model", "patterns", "-k", 5, "--chains", 1, "--sweeps", 4)

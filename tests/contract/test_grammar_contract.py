@@ -19,7 +19,8 @@ ESTIMATORS = {
     "plain": lambda: ab.TreeGrammarMixture(
         2, burstiness=0.0, start="random", n_init=2, max_iter=5, tol=0, random_state=0
     ),
-    "infinite": lambda: ab.TreeGrammarMixture(None, n_iter=4, n_chains=1, random_state=0),
+    "knee": lambda: ab.TreeGrammarMixture(None, max_iter=5, tol=0, random_state=0),
+    "infinite": lambda: ab.TreeGrammarMixture(None, number="process", n_iter=4, n_chains=1, random_state=0),
 }
 METHODS = ("predict", "predict_proba", "predict_log_proba", "score", "score_samples")
 
@@ -155,7 +156,10 @@ warnings.simplefilter("ignore")
 trees = make_asymmetric_trees(5, random_state=0)
 path = tempfile.gettempdir() + "/one-grammar.arbora"
 for forest in (trees, trees[3:9], ab.Forest.from_nested(list(trees[:4])), ab.Forest.from_nested(["a", None])):
-    for settings in ({"n_components": 3}, {"n_components": 1, "burstiness": 0}, {"n_components": None, "n_iter": 2}):
+    for settings in (
+        {"n_components": 3}, {"n_components": 1, "burstiness": 0}, {"n_components": None},
+        {"n_components": None, "number": "process", "n_iter": 2},
+    ):
         model = ab.TreeGrammarMixture(**settings).fit(forest)
         model.save(path)
         for m in (model, ab.load(path)):

@@ -13,6 +13,7 @@ from arbora.datasets import make_asymmetric_trees, make_documents
 from arbora.errors import ArboraError, ForestError, NotConvergedWarning, SettingError
 from arbora.models.grammar import backoff, burstiness, component_curve, em, fitting
 from arbora.models.grammar import events as ev
+from arbora.models.grammar.curve import knee
 from arbora.models.grammar.kernels import chains
 from tests import examples
 from tests.reference import grammar as twin
@@ -122,7 +123,7 @@ def test_digamma_rises(a, n):
 @pytest.mark.parametrize("n_components", [2, None])
 def test_rows_sum_to_one_with_outcomes_never_seen(positional, n_components):
     trees = [*MIXED, ("a", [{"label": "b", "slot": 2}])] if positional else MIXED
-    chain = {"n_iter": 3, "n_chains": 1} if n_components is None else {}
+    chain = {"number": "process", "n_iter": 3, "n_chains": 1} if n_components is None else {}
     model = fitted(trees, n_components, **chain)
     assert model.positional_ == positional
     alphabet = model._alphabet()
@@ -308,7 +309,7 @@ def test_burstiness_is_learnt_from_repetition():
 
 @pytest.mark.parametrize("n_components", [1, 3, 20, None])
 def test_awkward_forests_fit(awkward, n_components):
-    chain = {"n_iter": 2, "n_chains": 1} if n_components is None else {}
+    chain = {"number": "process", "n_iter": 2, "n_chains": 1} if n_components is None else {}
     model = fitted(awkward, n_components, max_iter=3, **chain)
     assert np.isfinite(model.score_samples(awkward)).all()
     assert np.array_equal(model.predict(awkward), model.labels_) or n_components is None
@@ -338,6 +339,7 @@ def test_settings_are_checked():
         "n_components": [0, 1.5, "all"],
         "burstiness": [-1, "often", True],
         "start": ["best"],
+        "number": ["aic"],
         "n_init": [0],
         "tol": [-1.0],
         "concentration": [0],
@@ -350,7 +352,7 @@ def test_settings_are_checked():
             with pytest.raises(SettingError, match=name):
                 ab.TreeGrammarMixture().set_params(**{name: value}).fit(MIXED)
     with pytest.raises(SettingError, match="sample_weight"):
-        ab.TreeGrammarMixture(None).fit(MIXED, sample_weight=np.ones(len(MIXED)))
+        ab.TreeGrammarMixture(None, number="process").fit(MIXED, sample_weight=np.ones(len(MIXED)))
 
 
 # ---- batches, stores, files -----------------------------------------------------------------------------------------
@@ -416,6 +418,28 @@ def test_large_trees_are_refused_or_drawn_again_and_never_cut(caplog):
     )
     with pytest.raises(ArboraError, match="no labels"):
         fitted([(None, [None])], 1).sample()
+
+
+def test_rows_of_drawn_trees_are_those_of_the_model():
+    """One component: a refit has the model's rows within their standard errors; rows of another model are far off."""
+    model = fitted(MIXED, 1, burstiness=0.0)
+    drawn = model.sample(3000, random_state=0, redraw=True, max_nodes=200).with_vocabulary(model.vocabulary_)
+    again = fitted(drawn, 1, burstiness=0.0)
+    (wanted,), (found,) = twin.components(model), twin.components(again)
+
+    def largest_z(prob):
+        z = [0.0]
+        for row, counts in found.cell.items():
+            n = sum(counts.values())
+            for outcome in counts if n >= 200 else ():
+                p = prob(row, outcome)
+                z.append(abs(found(row, outcome) - p) / np.sqrt(p * (1 - p) / n + 1e-12))
+        assert len(z) > 10
+        return max(z)
+
+    assert largest_z(wanted) < 5.0
+    (other,) = twin.components(fitted([*MIXED, ("a", ["c", "c", "a"])], 1, burstiness=0.0))
+    assert largest_z(other) > 8.0
 
 
 @pytest.mark.slow
@@ -492,13 +516,41 @@ def test_leave_one_out_is_the_score_without_the_tree():
 
 
 def test_the_curve_and_its_knee():
-    from arbora.models.grammar.curve import knee
-
     forest = make_asymmetric_trees(30, random_state=0)
     found = component_curve(ab.TreeGrammarMixture(random_state=0), forest, (1, 2, 3, 4, 8))
     assert found.knee in (2, 3, 4)
     assert found.leave_one_out[2] > found.leave_one_out[0]
-    assert knee(np.log([1.0, 2.0, 4.0]), np.array([0.0, 9.0, 10.0])) == 1
-    assert knee(np.log([1.0, 2.0, 4.0]), np.array([0.0, -2.0, -2.0])) == 0
     with pytest.raises(SettingError, match="three different"):
         component_curve(ab.TreeGrammarMixture(), forest, (1, 2))
+
+
+def test_the_knee_of_known_curves():
+    n = np.array([1.0, 2.0, 4.0, 8.0])
+    assert knee(n, np.array([0.0, 9.0, 10.0, 10.5])) == 1
+    assert (
+        knee(n, np.array([0.0, -2.0, -2.0, -9.0])) == 0
+    )  # highest at one: one group, although a point is above the line
+    assert knee(n, np.array([0.0, 0.1, 1.0, 8.0])) == 3  # no bend: the highest
+    assert knee(n[:1], np.array([3.0])) == 0
+
+
+def test_the_number_is_found_at_the_knee():
+    from sklearn.metrics import adjusted_rand_score
+
+    forest = make_asymmetric_trees(30, random_state=0)
+    model = ab.TreeGrammarMixture(None, random_state=0).fit(forest)
+    assert model.n_components_ == model.curve_.knee == 3
+    assert adjusted_rand_score(forest.target, model.labels_) > 0.9
+    at = model.curve_.n_components.tolist().index(3)
+    assert model.curve_.leave_one_out[at] == model.leave_one_out_
+    weighted = ab.TreeGrammarMixture(None, random_state=0).fit(forest, sample_weight=np.full(len(forest), 2.0))
+    assert weighted.n_components_ == 3
+    assert not hasattr(model.set_params(n_components=2).fit(forest), "curve_")
+
+
+def test_trees_of_one_kind_and_very_few_trees_are_one_group():
+    one = fitted(make_documents(60, random_state=0), 1, burstiness=0.0)
+    forest = one.sample(150, random_state=0, redraw=True, max_nodes=300)
+    assert ab.TreeGrammarMixture(None, random_state=0).fit(forest).n_components_ == 1
+    assert ab.TreeGrammarMixture(None, random_state=0).fit([("a", ["b"])] * 5).n_components_ == 1
+    assert ab.TreeGrammarMixture(None, random_state=0).fit(MIXED).curve_.n_components.tolist() == [1, 2, 3, 4, 6]

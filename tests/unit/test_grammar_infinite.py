@@ -116,7 +116,7 @@ def test_more_groups_than_places_are_opened():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_groups_are_found_and_the_posterior_is_read():
     forest = make_asymmetric_trees(12, random_state=0)
-    model = ab.TreeGrammarMixture(None, n_iter=12, n_chains=2, random_state=0).fit(forest)
+    model = ab.TreeGrammarMixture(None, number="process", n_iter=12, n_chains=2, random_state=0).fit(forest)
     assert model.n_components_ == model.labels_.max() + 1 == len(model.weight_)
     assert model.draws().shape == (2, 6, len(forest))
     assert model.co_clustering().shape == (len(forest),) * 2
@@ -130,7 +130,7 @@ def test_groups_are_found_and_the_posterior_is_read():
 @pytest.mark.filterwarnings("ignore::UserWarning")
 def test_the_concentration_is_learnt_and_a_checkpoint_goes_on(tmp_path):
     forest = make_asymmetric_trees(6, random_state=0)
-    settings = {"concentration_prior": (1.0, 1.0), "n_chains": 1, "random_state": 0}
+    settings = {"number": "process", "concentration_prior": (1.0, 1.0), "n_chains": 1, "random_state": 0}
     whole = ab.TreeGrammarMixture(None, n_iter=8, burn_in=2, **settings).fit(forest)
     ab.TreeGrammarMixture(None, n_iter=4, burn_in=2, checkpoint=tmp_path / "c", **settings).fit(forest)
     again = ab.TreeGrammarMixture(None, n_iter=8, burn_in=2, checkpoint=tmp_path / "c", **settings).fit(forest)

@@ -9,6 +9,8 @@ from ..models import InfiniteHiddenTreeMixture, PatternMixture, TreeGrammarMixtu
 from .fitting import Fitted, fit_by_em
 from .terminal import Interrupts, Teller
 
+OF_CHAINS = {"n_iter", "n_chains", "concentration", "checkpoint"}
+
 
 def fit_patterns(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
     """Groups of trees by the patterns they contain; the number is learnt unless it is given."""
@@ -22,12 +24,18 @@ def fit_patterns(forest: Forest, components: int | None, settings: dict[str, Any
 
 
 def fit_grammar(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
-    """Groups of trees by which label follows which; the number is learnt unless it is given."""
-    if components is None:
-        return _sampled(TreeGrammarMixture(None, **settings, verbose=_bar(teller)).fit(forest), None, {}, [])
-    with Interrupts() as interrupts, teller.working(f"fitting {counted(components, 'component')}"):
+    """Groups of trees by which label follows which.
+
+    The number is that at the knee of the leave-one-out curve unless it is given; options of chains ask for sampling.
+    """
+    if components is None and OF_CHAINS & set(settings):
+        model = TreeGrammarMixture(None, number="process", **settings, verbose=_bar(teller)).fit(forest)
+        return _sampled(model, None, {}, [])
+    asked = "1 to 30 components" if components is None else counted(components, "component")
+    with Interrupts() as interrupts, teller.working(f"fitting {asked}"):
         model = TreeGrammarMixture(components, **settings).fit(forest)
-    how = f"{counted(components, 'component')}, as asked."
+    knee = f"{counted(model.n_components_, 'component')}, at the knee of the leave-one-out curve, a rule of thumb."
+    how = knee if components is None else f"{asked}, as asked."
     return fit_by_em(model, how, interrupts.heard, {}, model.assign(forest))
 
 

@@ -106,7 +106,7 @@ MODELS = {
         options=("components", *_EM, *_CHAINS, *_PASSES),
         warm_up=(
             {"n_components": 2, "max_iter": 2, "random_state": 0},
-            {"n_components": None, "n_iter": 4, "n_chains": 1, "random_state": 0},
+            {"n_components": None, "number": "process", "n_iter": 4, "n_chains": 1, "random_state": 0},
         ),
     ),
     "TreeEditClustering": Model(

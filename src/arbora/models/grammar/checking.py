@@ -12,12 +12,15 @@ from . import backoff
 from .events import MAX_JUMP, ROOT, Alphabet
 
 STARTS = ("kmeans", "random")
+NUMBERS = ("knee", "process")
 
 
 def check_settings(model: Any) -> None:
     """Raise on impossible settings."""
     if model.n_components is not None:
         check_count("n_components", model.n_components)
+    if model.number not in NUMBERS:
+        raise SettingError(f"number={model.number!r}; wanted one of {', '.join(NUMBERS)}")
     if model.burstiness != "learn":
         if isinstance(model.burstiness, str):
             raise SettingError(f"burstiness={model.burstiness!r}; wanted 'learn' or a number of 0 or more")

@@ -11,6 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ...inference.chains import Trace
+from ..vector_estimator import central_draw, spread_out
 from . import backoff, em, start
 from .backoff import Counts
 from .em import Chains
@@ -20,6 +22,7 @@ from .kernels import gibbs
 
 Floats = NDArray[np.float64]
 
+MAX_COMPARED = 100  # draws among which the central one is looked for
 SPARE_PLACES = 8  # free places for groups, kept ready
 N_STRENGTH_STEPS = 30  # of the fixed point, for strengths that stay as they are
 
@@ -107,6 +110,25 @@ def rises_of(bags: gibbs.Bags, prior: Prior) -> gibbs.Rises:
     n_cell = np.bincount(bags.cell, bags.times, len(prior.cell)).astype(np.int64)
     n_row = np.bincount(bags.row, bags.row_times, len(prior.row)).astype(np.int64)
     return gibbs.Rises(*gibbs.log_rises(prior.cell, n_cell), *gibbs.log_rises(prior.row, n_row))
+
+
+class Centre(NamedTuple):
+    """One draw of the chains, and the log joint of its chain by sweep."""
+
+    label: Ints
+    concentration: float
+    history: list[float]
+
+
+def central(trace: Trace) -> Centre:
+    """The draw closest to the others by variation of information."""
+    labels = trace.stack("label")
+    flat = labels.reshape(-1, labels.shape[-1])
+    some = spread_out(len(flat), MAX_COMPARED)
+    chosen = int(some[central_draw(flat[some][:, None], "vi")])
+    chain, draw = divmod(chosen, labels.shape[1])
+    history = trace.info["log_joint"][chain, : int(trace.n_sweeps[chain])].tolist()
+    return Centre(flat[chosen], float(trace.draws[chain]["concentration"][draw]), history)
 
 
 class ChainSampler:

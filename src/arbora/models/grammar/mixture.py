@@ -17,11 +17,11 @@ from ..assignments import Assignments
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..model_file import plain
 from ..settings import check_count, check_weight
-from ..vector_estimator import central_draw, spread_out
 from . import backoff, fitting, infinite, loo, sampling
 from .backoff import Counts
 from .burstiness import log_likelihood, urns_of
 from .checking import check_content, check_settings
+from .curve import NUMBERS, Curve, curve_of
 from .em import Chains, evaluate, prior_of
 from .events import Alphabet, alphabet_of, distinct, events_of
 from .merging import Marginal, merge_all
@@ -29,7 +29,6 @@ from .reading import GroupReader
 
 Floats = NDArray[np.float64]
 
-MAX_COMPARED = 100  # draws among which the central one is looked for
 MAX_PARAMETERS = 5 * 10**8  # counts of cells, 4 GB
 
 
@@ -43,8 +42,12 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
     Parameters
     ----------
     n_components : int or None, default 8
-        Number of components.  None learns the number by a Dirichlet process, without burstiness and with rows that
-        lean on contexts of all trees.  It mostly finds more groups than people name; see `hierarchy_`.
+        Number of components.  None finds it as `number` says.
+    number : {"knee", "process"}, default "knee"
+        How n_components=None finds the number.  "knee" fits 1 to 30 components and keeps those at the knee of the
+        leave-one-out curve (`curve_`), a rule of thumb.  "process" samples a Dirichlet process, without burstiness and
+        with rows that lean on contexts of all trees.  Its groups are mostly finer than those that people name; see
+        `hierarchy_`.
     burstiness : "learn" or float, default "learn"
         How much a tree repeats itself: 0 is a plain mixture of multinomials.
     start : {"kmeans", "random"}
@@ -83,12 +86,13 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
     cell_key_, cell_count_, base_count_ : the counts that the probabilities come from (note.md beside the source).
     positional_ : whether empty slots are events: if a training tree leaves one before or between children.
     history_ : objective after each iteration, nats per tree: log-likelihood, minus s0 KL(shorter context || row) of
-        all rows, plus the logs of the weights.  It never falls.  With n_components=None, the log joint by sweep.
+        all rows, plus the logs of the weights.  It never falls.  With number="process", the log joint by sweep.
     leave_one_out_ : mean log-likelihood per training tree, each scored without its own counts.
     converged_, n_iter_ : whether `tol` was reached, and iterations (or sweeps).
-    concentration_ : of the Dirichlet process; None with a given number.
+    concentration_ : of the Dirichlet process; None without one.
     hierarchy_ : merges of the components as a tree of groups; `merges()` has the figures, `cut(n)` the labels.
-    trace_ : draws of the chains, with n_components=None.
+    curve_ : the leave-one-out curve, if the number was found at its knee; files do not keep it.
+    trace_ : draws of the chains, with number="process"; files do not keep it.
 
     Notes
     -----
@@ -135,6 +139,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
     _streams: ClassVar[bool] = True
 
     history_: list[float]
+    curve_: Curve
     trace_: Trace
     seen_weight_: float
     n_batches_: int
@@ -144,6 +149,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         self,
         n_components: int | None = 8,
         *,
+        number: Literal["knee", "process"] = "knee",
         burstiness: Literal["learn"] | float = "learn",
         start: str = "kmeans",
         n_init: int = 1,
@@ -164,6 +170,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         verbose: int = 0,
     ):
         self.n_components = n_components
+        self.number = number
         self.burstiness = burstiness
         self.start = start
         self.n_init = n_init
@@ -192,16 +199,22 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         forest = self._check_forest(X)
         weight = check_weight(sample_weight, forest.n_trees)
         trees = fitting.trees_of(forest, alphabet_of(forest), weight)
-        if self.n_components is None:
+        if self.n_components is None and self.number == "process":
             if weight is not None:
                 raise SettingError(
                     "sample_weight: a Dirichlet process seats whole trees; give n_components, or no weights"
                 )
-            return self._fit_infinite(rng, forest, trees)
-        self._check_size(trees, self.n_components)
-        best = self._best_start(rng, trees, self.n_components)
+            return self._fit_process(rng, forest, trees)
+        curve = None
+        if self.n_components is None:
+            best, curve = self._at_knee(rng, trees)
+        else:
+            self._check_size(trees, self.n_components)
+            best = self._best_start(rng, trees, self.n_components)
         self._keep(best, forest, trees)
         self._keep_total(best.model, float(trees.data.weight.sum()))
+        if curve is not None:
+            self.curve_ = curve
         if not best.converged and not best.interrupted and self.tol > 0:
             warnings.warn(
                 f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
@@ -220,6 +233,21 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
             results.append(fitting.run(trees, model, self.burstiness == "learn", self.max_iter, self.tol))
         return max(results, key=lambda result: result.history[-1])
 
+    def _at_knee(self, rng: np.random.Generator, trees: fitting.Trees) -> tuple[fitting.Fit, Curve]:
+        """One fit for each number, as many as there are distinct trees at most; that at the knee, and the curve."""
+        numbers, results, values = [], [], []
+        for n in NUMBERS:
+            if n > min(trees.events.n_trees, max(1, MAX_PARAMETERS // max(1, len(trees.data.levels.cell_key)))):
+                break
+            result = self._best_start(rng, trees, n)
+            numbers.append(n)
+            results.append(result)
+            values.append(self._left_out(result.model, trees))
+            if result.interrupted:
+                break
+        curve = curve_of(numbers, values)
+        return results[numbers.index(curve.knee)], curve
+
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the counts towards those of this batch; shorter contexts and strengths follow.
 
@@ -228,9 +256,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         """
         self._check_settings()
         if self.n_components is None:
-            raise SettingError(
-                "partial_fit: a Dirichlet process seats all trees at once; give n_components, or use fit"
-            )
+            raise SettingError("partial_fit: finding the number takes all trees at once; give n_components, or use fit")
         forest = self._check_forest(X)
         weight = check_weight(sample_weight, forest.n_trees)
         if not hasattr(self, "weight_"):
@@ -259,7 +285,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         self.seen_weight_, self.n_batches_ = seen + float(trees.data.weight.sum()), batches + 1
         return self
 
-    def _fit_infinite(self, rng: np.random.Generator, forest: Forest, trees: fitting.Trees) -> Self:
+    def _fit_process(self, rng: np.random.Generator, forest: Forest, trees: fitting.Trees) -> Self:
         """Sample partitions; the model is the draw closest to all others."""
         settings = infinite.Settings(
             float(self.concentration), self.concentration_prior, self.n_start, self.n_split_merge
@@ -279,19 +305,11 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
             fingerprint=self._chain_name(forest) if self.checkpoint is not None else "",
             progress=bool(self.verbose),
         )
-        labels = trace.stack("label")
-        flat = labels.reshape(-1, labels.shape[-1])
-        some = spread_out(len(flat), MAX_COMPARED)
-        chosen = int(some[central_draw(flat[some][:, None], "vi")])
-        chain, draw = divmod(chosen, labels.shape[1])
-        label = flat[chosen]
-        model = infinite.with_groups(trees, model, label, int(label.max()) + 1)
-        n_iter = int(trace.n_sweeps[chain])
-        history = trace.info["log_joint"][chain, :n_iter].tolist()
-        self._keep(fitting.Fit(model, history, False, True), forest, trees, given=label)
+        centre = infinite.central(trace)
+        model = infinite.with_groups(trees, model, centre.label, int(centre.label.max()) + 1)
+        self._keep(fitting.Fit(model, centre.history, False, True), forest, trees, given=centre.label)
         self._keep_total(model, float(forest.n_trees))
-        self.concentration_ = float(trace.draws[chain]["concentration"][draw])
-        self.trace_ = trace
+        self.concentration_, self.trace_ = centre.concentration, trace
         if trace.n_chains > 1 and trace.n_draws > 3:
             report = self.chain_report()
             if not report.agree:
@@ -316,8 +334,9 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         """Store a model with components by decreasing weight, ties by their first tree."""
         model, alphabet = result.model, trees.data.alphabet
         n = len(model.weight)
-        if hasattr(self, "trace_"):
-            del self.trace_
+        for name in ("trace_", "curve_"):
+            if hasattr(self, name):
+                delattr(self, name)
         self.vocabulary_, self.positional_ = forest.vocabulary, bool(alphabet.positional)
         label = given if given is not None else _joint(model, trees)[trees.tree_row].argmax(axis=1)
         first = np.full(n, len(label))
