@@ -155,8 +155,10 @@ def _corpus(name: str, quick: bool) -> Corpus:
 def _run(corpus: Corpus, setting: tuple[int, int], seed: int, sizes: tuple[int, ...]) -> dict[str, Any]:
     """One fit of the mixture, its silhouette, and the error of a network that reads its codes out."""
     n_states, n_components = setting
-    model = HiddenTreeMixture(n_components, n_states, structure=None, max_iter=N_ITER, tol=0.0, random_state=seed)
-    model.set_params(sparse_output=True).fit(corpus.train)
+    model = HiddenTreeMixture(
+        n_components, n_states, structure=None, prior=1.1, init="kmeans", max_iter=N_ITER, tol=0.0
+    )
+    model.set_params(max_iter=N_ITER, tol=0.0, random_state=seed, sparse_output=True).fit(corpus.train)
     train, test = (_rows(forest, model.transform) for forest in (corpus.train, corpus.test))
     labels = model.predict(corpus.test)
     n_clusters = len(np.unique(labels))
@@ -290,5 +292,5 @@ OTHERS: dict[str, Callable[[Corpus, tuple[int, ...]], float]] = {
         _kernel, [ODDFeatures(3, decay) for decay in DECAYS]
     ),
     "a hidden tree of 4 states for each class, Bayes' rule": partial(_generative, HiddenTree(4)),
-    "a mixture of 4 such trees for each class": partial(_generative, HiddenTreeMixture(4, 4)),
+    "a mixture of 4 such trees for each class": partial(_generative, HiddenTreeMixture(4, 4, prior=1.1, init="kmeans")),
 }

@@ -63,8 +63,8 @@ def errors(task: Task) -> dict[str, list[float]]:
         warnings.simplefilter("ignore", UserWarning)  # a class with fewer trees than parts
         folds = list(StratifiedKFold(N_FOLDS, shuffle=True, random_state=0).split(y, y))
         for seed, (train, test) in enumerate(folds):
-            mixture = HiddenTreeMixture(2 * len(set(y.tolist())), n_states, max_iter=30, tol=0.0, random_state=seed)
-            mixture.set_params(sparse_output=True).fit(forest.take(train))
+            mixture = HiddenTreeMixture(2 * len(set(y.tolist())), n_states, prior=1.1, init="kmeans")
+            mixture.set_params(max_iter=30, tol=0.0, random_state=seed, sparse_output=True).fit(forest.take(train))
             for name in ENCODINGS:
                 encoder = mixture.set_params(encoding=name)
                 found[name].append(_error(encoder.transform(forest), y, train, test))

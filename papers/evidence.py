@@ -55,7 +55,7 @@ class Fit(NamedTuple):
 
 def _fit_default(task: Fit) -> tuple[float, float]:
     model = HiddenTreeMixture(task.n_components, task.n_states, structure=task.structure, prior=task.prior)
-    model.set_params(max_iter=N_ITER, tol=0.0, random_state=task.seed).fit(task.train)
+    model.set_params(init="kmeans", max_iter=N_ITER, tol=0.0, random_state=task.seed).fit(task.train)
     scores = model.score_samples(task.test)
     nmi = normalized_mutual_info_score(task.test.target, model.predict(task.test))
     return float(nmi), float(scores[np.isfinite(scores)].mean())

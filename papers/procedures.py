@@ -83,7 +83,7 @@ def _fit_library(data: Split, task: Task, start: float) -> Run:
 
 def make_finite(procedure: Procedure, row: Row, n_iter: int, seed: int) -> HiddenTreeMixture:
     """The single model or the finite mixture of a row: by maximum likelihood from random draws, or as the library."""
-    model = HiddenTree() if row.model == "single" else HiddenTreeMixture(int(row.size))
+    model = HiddenTree() if row.model == "single" else HiddenTreeMixture(int(row.size), prior=1.1, init="kmeans")
     model.set_params(n_states=row.n_states, absent=procedure.absent, structure=procedure.structure)
     if procedure.kind == "published":
         model.set_params(prior=1.0)

@@ -6,7 +6,7 @@ import pytest
 import arbora as ab
 import arbora.datasets
 from arbora.errors import ArboraError, ForestError, NotConvergedWarning, UnexplainedTreesWarning
-from arbora.models.hidden_tree import sampling
+from arbora.models.hidden_tree import fitting, sampling
 from arbora.models.hidden_tree import tree_model as tm
 from tests import examples
 from tests.reference import hidden_tree as twin
@@ -257,8 +257,9 @@ def test_history_is_the_objective_of_the_parameters_returned(forest):
 
 def test_converged_is_true_only_when_the_rule_was_met(forest):
     with pytest.warns(NotConvergedWarning, match="max_iter=2"):
-        assert not ab.HiddenTreeMixture(3, 2, max_iter=2, tol=1e-9, random_state=0).fit(forest).converged_
-    model = ab.HiddenTreeMixture(3, 2, max_iter=500, tol=1e-3, random_state=0).fit(forest)
+        model = ab.HiddenTreeMixture(3, 2, max_iter=2, tol=1e-9, tol_per_node=0, random_state=0).fit(forest)
+    assert not model.converged_
+    model = ab.HiddenTreeMixture(3, 2, max_iter=500, tol=1e-3, tol_per_node=0, random_state=0).fit(forest)
     assert model.converged_
     assert model.history_[-1] - model.history_[-2] < 1e-3 * len(forest)
 
@@ -323,9 +324,9 @@ def test_warm_start_goes_on_where_the_last_fit_ended(forest):
 
 def test_partial_fit_approaches_what_fit_finds():
     forest = ab.datasets.make_asymmetric_trees(60, random_state=0)
-    whole = ab.HiddenTreeMixture(3, 2, max_iter=40, tol=0, random_state=0).fit(forest)
+    whole = ab.HiddenTreeMixture(3, 2, init="kmeans", prior=1.1, max_iter=40, tol=0, random_state=0).fit(forest)
     rng = np.random.default_rng(0)
-    online = ab.HiddenTreeMixture(3, 2, random_state=0)
+    online = ab.HiddenTreeMixture(3, 2, init="kmeans", prior=1.1, random_state=0)
     scores = []
     for _ in range(15):
         order = rng.permutation(len(forest))
@@ -354,7 +355,7 @@ def test_hidden_tree_has_no_component_axis_and_groups_by_root_state(forest):
 
 def test_one_component_is_the_hidden_tree(forest):
     single = ab.HiddenTree(2, max_iter=5, tol=0, random_state=0).fit(forest)
-    mixture = ab.HiddenTreeMixture(1, 2, max_iter=5, tol=0, random_state=0).fit(forest)
+    mixture = ab.HiddenTreeMixture(1, 2, prior=1.1, max_iter=5, tol=0, random_state=0).fit(forest)
     np.testing.assert_allclose(single.history_, mixture.history_, rtol=1e-12)
 
 
@@ -521,3 +522,41 @@ def test_interrupted_fit_keeps_the_last_finished_iteration(forest, monkeypatch):
     monkeypatch.undo()
     straight = ab.HiddenTreeMixture(2, 2, init="random", max_iter=3, tol=0, random_state=0).fit(forest)
     np.testing.assert_allclose(model.history_, straight.history_, rtol=1e-12)
+
+
+def test_clusters_of_patterns_start_components_that_the_trees_alone_make_differ():
+    forest = ab.datasets.make_documents(12, noise=0.0, random_state=0)
+    priors, rng = tm.Priors(1.01, 1.01, 1.01, 1.01, 1.01), np.random.default_rng(0)
+    spec = ab.HiddenTreeMixture(2, 3)._new_spec(forest)
+    drawn = fitting.random_start(rng, forest, None, spec, 2)
+    # A random half of the trees in either cluster: without differences between trees there must be none of components.
+    twice = ab.Forest.concat([forest, forest])
+    halves = np.repeat([0, 1], forest.n_trees)
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(fitting, "pattern_start", lambda *_: halves)
+        patch.setattr(fitting, "cluster_start", lambda *_: halves)
+        alike = fitting.clustered_start(rng, twice, None, drawn, spec, priors, by_patterns=True)
+        apart = fitting.clustered_start(rng, twice, None, drawn, spec, priors, by_patterns=False)
+    np.testing.assert_allclose(alike.tree.emission[..., 0], alike.tree.emission[..., 1], atol=1e-9)
+    assert np.abs(apart.tree.emission[..., 0] - apart.tree.emission[..., 1]).max() > 0.01
+
+
+def test_em_from_patterns_ends_at_small_gains_per_node(forest):
+    settings = {"tol": 1e-3, "max_iter": 500, "random_state": 0}
+    early = ab.HiddenTreeMixture(3, 2, tol_per_node=5e-4, **settings).fit(forest)
+    late = ab.HiddenTreeMixture(3, 2, tol_per_node=0.0, **settings).fit(forest)
+    assert early.converged_
+    assert early.n_iter_ < late.n_iter_
+    assert late.history_[: early.n_iter_] == early.history_
+    gains = np.diff(late.history_)
+    assert early.n_iter_ > 2
+    assert gains[early.n_iter_ - 2] < 5e-4 * forest.n_nodes  # the last gain of the early one
+    assert (gains[: early.n_iter_ - 2] >= 5e-4 * forest.n_nodes).all()
+    random = ab.HiddenTreeMixture(3, 2, init="random", tol_per_node=1e9, **settings).fit(forest)
+    assert random.n_iter_ > 2  # only from clusters of patterns
+
+
+def test_trees_without_a_common_pattern_start_from_slots():
+    forest = ab.Forest.from_nested([(a, [b]) for a, b in ("ab", "cd", "ef", "gh")])
+    model = ab.HiddenTreeMixture(2, 2, random_state=0).fit(forest)
+    assert len(model.labels_) == 4

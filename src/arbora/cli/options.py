@@ -70,6 +70,7 @@ class Update(StrEnum):
 class Init(StrEnum):
     """Starts of EM."""
 
+    patterns = "patterns"
     kmeans = "kmeans"
     random = "random"
 
@@ -195,7 +196,7 @@ Prior = Annotated[
     float | None, setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")
 ]
 InitOption = Annotated[
-    Init | None, setting("--init", of="init", help="Where EM starts: clusters by k-means, or at random.")
+    Init | None, setting("--init", of="init", help="Where EM starts: clusters of patterns, of slots, or at random.")
 ]
 Starts = Annotated[
     int | None,

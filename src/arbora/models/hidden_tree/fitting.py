@@ -13,7 +13,7 @@ from ...inference.em import EMResult, run_em
 from ...progress import Progress
 from . import tree_model as tm
 from .passes import Batch, MixtureCounts, MixtureParams
-from .starts import START_STEPS, cluster_start
+from .starts import PATTERN_STEPS, START_STEPS, cluster_start, pattern_start
 
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
@@ -88,20 +88,27 @@ def clustered_start(
     drawn: MixtureParams,
     spec: tm.Spec,
     priors: tm.Priors,
+    by_patterns: bool,
 ) -> MixtureParams:
-    """From random parameters, a few M-steps with the clusters of k-means held fixed."""
+    """From random parameters, a few M-steps with the clusters of k-means held fixed.
+
+    With clusters by patterns, all components start from the same parameters.  Then only the trees make them differ; the
+    differences between random parameters of their own would outlast the steps and tear the clusters apart.
+    """
     n = len(drawn.weight)
     every = np.ones(forest.n_trees) if weight is None else weight
     chosen = np.flatnonzero(every > 0)
     if len(chosen) > MAX_START_TREES:
         chosen = np.sort(rng.choice(chosen, MAX_START_TREES, replace=False))
     some, w = forest.take(chosen), every[chosen]
-    label = cluster_start(some, spec.n_slots, n, rng, w)
+    label = (pattern_start if by_patterns else cluster_start)(some, spec.n_slots, n, rng, w)
     params = drawn
+    if by_patterns:
+        params = MixtureParams(drawn.weight, tm.Params(*(np.repeat(x[..., :1], n, axis=-1) for x in drawn.tree)))
     with Batch(spec, list(iter_shards(some.arrays, spec.n_slots)), w, 1) as few:
         resp = np.zeros((len(label), n))
         resp[np.arange(len(label)), label] = w
-        for _ in range(START_STEPS):
+        for _ in range(PATTERN_STEPS if by_patterns else START_STEPS):
             counts, _ = few.expected_counts(params, resp)
             params = m_step(spec, counts, params, priors)
     # A component without a cluster keeps its random parameters and the weight of one tree: none at all is for ever.
@@ -115,11 +122,11 @@ def run(
     start: EMResult[MixtureParams],
     priors: tm.Priors,
     max_iter: int,
-    tol: float,
+    least_gain: float,
     verbose: bool,
     keep: Callable[[EMResult[MixtureParams]], None] | None = None,
 ) -> EMResult[MixtureParams]:
-    """One run of EM, or the rest of one; `tol` is in nats a tree, and `keep` sees every iteration."""
+    """One run of EM, or the rest of one; it ends at a gain below `least_gain`, and `keep` sees every iteration."""
     spec = batch.spec
 
     def e_step(params: MixtureParams) -> tuple[MixtureCounts, float]:
@@ -139,7 +146,7 @@ def run(
             lambda counts, params: m_step(spec, counts, params, priors),
             lambda params: objective_of(batch, params, priors),
             max_iter=max_iter,
-            tol=tol * batch.total_weight,
+            tol=least_gain,
             history=start.history,
             report=report,
         )

@@ -56,9 +56,12 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
     structure : ``"branching"`` adds the probability of the tree's shape, None takes shapes as given.
     prior : Dirichlet parameter of every distribution, one or more; one is maximum likelihood.  leaf_prior,
         emission_prior, switch_prior, transition_prior and branching_prior replace it one by one.
-    init : ``"kmeans"`` starts from clusters of (slot, label) counts, ``"random"`` from Dirichlet draws.
+    init : ``"patterns"`` starts from clusters of the patterns that `TreePatterns` finds, ``"kmeans"`` from clusters of
+        (slot, label) counts, ``"random"`` from Dirichlet draws.
     n_init : starts; the one with the best objective is kept.
     max_iter, tol : EM ends when an iteration gains less than tol nats a tree, or after max_iter.
+    tol_per_node : from clusters of patterns, EM also ends when an iteration gains less than this many nats per node.
+        Later iterations raise the likelihood and make the clusters worse (docs/choose-a-model.md); 0 goes on to `tol`.
     n_slots : slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
     warm_start : fit goes on from the parameters of the last fit.
     learning_decay : the step of `partial_fit` is the batch's share of all trees seen, to this power.
@@ -106,16 +109,17 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
         *,
         absent: tm.Absent = "bottom",
         structure: tm.Structure = "branching",
-        prior: float = 1.1,
+        prior: float = 1.01,
         leaf_prior: float | None = None,
         emission_prior: float | None = None,
         switch_prior: float | None = None,
         transition_prior: float | None = None,
         branching_prior: float | None = None,
-        init: str = "kmeans",
+        init: str = "patterns",
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-3,
+        tol_per_node: float = 0.01,
         n_slots: int | None = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
@@ -142,6 +146,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
         self.n_init = n_init
         self.max_iter = max_iter
         self.tol = tol
+        self.tol_per_node = tol_per_node
         self.n_slots = n_slots
         self.warm_start = warm_start
         self.learning_decay = learning_decay
@@ -180,6 +185,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
         self, rng: np.random.Generator, batch: Batch, forest: Forest, priors: tm.Priors, warm: bool
     ) -> EMResult[MixtureParams]:
         """The best of some runs of EM, or of those that a checkpoint still leaves to do."""
+        least_gain = self._least_gain(batch, forest)
         saved = FitCheckpoint(self.checkpoint, self._fit_settings(forest, batch.sample_weight))
         n_done, best, now = saved.read(rng, tm.param_shapes(batch.spec, self.n_components))
         for number in range(n_done, 1 if warm else self.n_init):
@@ -192,7 +198,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
             def keep(state: EMResult[MixtureParams], number: int = number, best: Any = best) -> None:
                 saved.write(Progress(number, best, state), rng, at_once=False)
 
-            result = fitting.run(batch, now, priors, self.max_iter, self.tol, bool(self.verbose), keep)
+            result = fitting.run(batch, now, priors, self.max_iter, least_gain, bool(self.verbose), keep)
             if result.interrupted:
                 saved.write(Progress(number, best, result), rng)
             if best is None or result.history[-1] > best.history[-1]:
@@ -204,6 +210,14 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
         if best is None:
             raise ArboraError("the fit has no start; please report this")
         return best
+
+    def _least_gain(self, batch: Batch, forest: Forest) -> float:
+        """Nats that an iteration must gain for EM to go on; none with tol=0."""
+        least = self.tol * batch.total_weight
+        if not self.tol or self.init != "patterns" or self.n_components == 1:
+            return least
+        n_nodes = fitting.slot_hits(forest, batch.sample_weight, batch.spec.n_slots)[1]
+        return max(least, self.tol_per_node * n_nodes)
 
     def _fit_settings(self, forest: Forest, weight: Floats | None) -> dict[str, Any]:
         """What a checkpoint belongs to: the trees, their weights, and every setting that shapes the fit."""
@@ -255,7 +269,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
         drawn = fitting.random_start(rng, forest, weight, spec, self.n_components)
         if self.init == "random" or self.n_components == 1:
             return drawn
-        return fitting.clustered_start(rng, forest, weight, drawn, spec, priors)
+        return fitting.clustered_start(rng, forest, weight, drawn, spec, priors, self.init == "patterns")
 
     def _new_spec(self, forest: Forest) -> tm.Spec:
         """Sizes of a model of these trees; refuses tables beyond all measure."""
@@ -625,6 +639,7 @@ class HiddenTreeMixture(MergedByLoss, ClusterMixin, TransformerMixin, ForestEsti
             raise SettingError(f"init={self.init!r}; wanted one of {', '.join(STARTS)}")
         enc.find(self.encoding)
         check_number("tol", self.tol, 0.0, np.inf)
+        check_number("tol_per_node", self.tol_per_node, 0.0, np.inf)
         check_number("learning_decay", self.learning_decay, 0.5, 1.0)
         check_count("shard_bytes", self.shard_bytes)
         n_threads(self.n_jobs)

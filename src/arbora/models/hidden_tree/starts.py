@@ -8,12 +8,42 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
+from sklearn.preprocessing import normalize
+from sklearn.utils.extmath import randomized_svd
+from threadpoolctl import threadpool_limits
 
 from ...forest.forest import Forest
+from ..patterns.transformer import TreePatterns
 
-STARTS = ("kmeans", "random")
+STARTS = ("patterns", "kmeans", "random")
 # M-steps with the clusters of the start held fixed, before EM or sampling proper.
 START_STEPS = 3
+PATTERN_STEPS = 30  # the same from clusters of patterns, where all components start alike
+N_DIRECTIONS, N_TRIES = 50, 10  # of patterns, that k-means sees; and its starts
+
+
+def pattern_start(
+    forest: Forest, n_slots: int, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+) -> NDArray[np.int64]:
+    """Clusters of the trees by k-means on the main directions of their patterns; by slots where no two share one."""
+    features = pattern_features(forest, rng)
+    if features is None:
+        return cluster_start(forest, n_slots, n_clusters, rng, weight)
+    return cluster_features(features, n_clusters, rng, weight, N_TRIES)
+
+
+def pattern_features(forest: Forest, rng: np.random.Generator) -> NDArray[np.float64] | None:
+    """Rows of length one: tf-idf of the patterns that two trees or more have, on 50 singular directions.
+
+    None where no two trees share a pattern.
+    """
+    seed = int(rng.integers(2**31 - 1))
+    rows = TreePatterns(weighting="tfidf", norm="l2").fit_transform(forest)
+    if min(rows.shape) <= N_DIRECTIONS:
+        return np.asarray(rows.toarray()) if rows.shape[1] else None
+    with threadpool_limits(1):  # so that the last digit does not depend on the machine's cores
+        left, value, _ = randomized_svd(sparse.csr_matrix(rows), N_DIRECTIONS, random_state=seed)
+    return np.asarray(normalize(left * value))
 
 
 def cluster_start(
@@ -27,12 +57,16 @@ def cluster_start(
 
 
 def cluster_features(
-    features: Any, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+    features: Any,
+    n_clusters: int,
+    rng: np.random.Generator,
+    weight: NDArray[np.float64] | None = None,
+    n_tries: int = 1,
 ) -> NDArray[np.int64]:
-    """Clusters of rows by k-means from one k-means++ start; some may stay empty."""
+    """Clusters of rows by k-means, the best of some k-means++ starts; some may stay empty."""
     seed = int(rng.integers(2**31 - 1))
-    means = KMeans(n_clusters=min(n_clusters, features.shape[0]), init="k-means++", n_init=1, random_state=seed)
-    with warnings.catch_warnings():
+    means = KMeans(n_clusters=min(n_clusters, features.shape[0]), init="k-means++", n_init=n_tries, random_state=seed)
+    with warnings.catch_warnings(), threadpool_limits(1):  # rows so short that threads only wait for each other
         # Fewer distinct trees than clusters leave clusters empty, which is what the caller wants to see.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return means.fit_predict(features, sample_weight=weight).astype(np.int64)
