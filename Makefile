@@ -47,7 +47,7 @@ demo: $(VENV)/.installed
 	$(BIN)/arbora demo
 
 test: $(VENV)/.tools
-	$(BIN)/python -m pytest -n $(JOBS) -m "not slow"
+	$(BIN)/python -m pytest -n $(JOBS) --dist loadfile -m "not slow"
 
 # In environments of their own, one for each Python from 3.11 on that is found; see noxfile.py.
 test-base: $(VENV)/.tools

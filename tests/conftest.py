@@ -1,5 +1,6 @@
 """Settings of the whole suite."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -19,6 +20,16 @@ settings.register_profile("ci", max_examples=40, derandomize=True, **_COMMON)
 settings.register_profile("brief", max_examples=8, derandomize=True, **_COMMON)
 settings.register_profile("thorough", max_examples=1000, **_COMMON)
 settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.get("CI") else "default"))
+
+
+# Compilation makes millions of short-lived objects beside the lasting ones of all test modules: search less often.
+gc.set_threshold(20_000, 20, 50)
+
+
+def pytest_collection_finish() -> None:
+    """Leave what collection made out of every later search for garbage."""
+    gc.collect()
+    gc.freeze()
 
 
 @pytest.fixture(params=sorted(examples.AWKWARD))

@@ -24,6 +24,23 @@ def start(*args: object, **more: object) -> subprocess.Popen:
     return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
 
 
+def start_all(commands: list[tuple[Any, ...]], **more: object) -> subprocess.Popen:
+    """Several commands in one process, which ends with the first that fails."""
+    code = f"""if True:
+        import sys
+        sys.path.insert(0, {SOURCE!r})
+        from arbora.__main__ import main
+        for words in {[[str(word) for word in command] for command in commands]!r}:
+            sys.argv = ["arbora", *words]
+            try:
+                main()
+            except SystemExit as end:
+                if end.code:
+                    sys.exit(f"{{words}}: exit code {{end.code}}")"""
+    command = [sys.executable, "-c", code]
+    return subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, **more)
+
+
 @pytest.fixture
 def corpus(tmp_path: Path) -> Path:
     path = tmp_path / "trees.jsonl"
@@ -105,24 +122,31 @@ def test_nothing_slow_is_imported_before_ctrl_c_is_heard() -> None:
 
 @pytest.mark.compiled
 def test_ctrl_c_ends_the_fit_and_keeps_it(tmp_path: Path) -> None:
-    big, saved = tmp_path / "big.jsonl", tmp_path / "m.arbora"
-    write_jsonl(make_documents(200, random_state=0), big)
-    settings = ("-k", 8, "--init", "random", "--max-iter", 10**6, "--tol", 0)
-    process = start("cluster", big, *settings, "--save", saved)
-    time.sleep(6.0)
-    while process.poll() is None:  # the first may fall into the time before the first iteration, in which case: 130
-        process.send_signal(signal.SIGINT)
-        try:
-            process.wait(30.0)
-        except subprocess.TimeoutExpired:
-            continue
-    out, err = process.communicate()
-    assert process.returncode == 130
-    assert "interrupted" in err
-    assert "Traceback" not in err
-    if saved.exists():
-        assert "Interrupted" in out
-        assert arbora.load(saved).n_iter_ > 0
+    trees, saved = tmp_path / "trees.jsonl", tmp_path / "m.arbora"
+    write_jsonl(make_documents(40, random_state=0), trees)
+    # A thread presses Ctrl-C as soon as two iterations are done.
+    code = f"""if True:
+        import os, signal, sys, threading, time
+        sys.path.insert(0, {SOURCE!r})
+        def press():
+            while True:
+                time.sleep(0.002)
+                frame = sys._current_frames()[threading.main_thread().ident]
+                while frame is not None:
+                    if frame.f_code.co_name == "run_em" and len(frame.f_locals.get("history", ())) > 1:
+                        return os.kill(os.getpid(), signal.SIGINT)
+                    frame = frame.f_back
+        threading.Thread(target=press, daemon=True).start()
+        from arbora.__main__ import main
+        main()"""
+    settings = ("--model", "mixture", "-k", 8, "--init", "random", "--max-iter", 10**6, "--tol", 0)
+    command = [sys.executable, "-c", code, "cluster", trees, *settings, "--save", saved]
+    done = subprocess.run([str(word) for word in command], capture_output=True, text=True, timeout=300)
+    assert done.returncode == 130
+    assert "interrupted" in done.stderr
+    assert "Traceback" not in done.stderr
+    assert "Interrupted" in done.stdout
+    assert 2 <= arbora.load(saved).n_iter_ < 10**6
 
 
 def test_ctrl_c_waits_until_numba_is_through() -> None:
@@ -158,10 +182,9 @@ def test_text_that_no_encoding_holds(tmp_path: Path) -> None:
         ("encode", model, odd, "--encoding", "score", "--output", tmp_path / "e.parquet"),
         ("encode", model, odd, "--encoding", "score", "--output", tmp_path / "e.csv"),
     ]
-    for command in commands:
-        process = start(*command, env=plain)
-        err = process.communicate()[1]
-        assert process.returncode == 0, (command, err)
+    process = start_all(commands, env=plain)
+    err = process.communicate()[1]
+    assert process.returncode == 0, err
     process = start("convert", odd, tmp_path / "a.parquet", env=plain)
     assert "half a surrogate, which parquet cannot hold; save it as .forest" in process.communicate()[1]
     assert process.returncode == 1

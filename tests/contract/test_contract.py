@@ -216,21 +216,23 @@ import numpy as np, arbora as ab
 from arbora.datasets import make_asymmetric_trees
 from arbora.evaluate.metrics import silhouette_score, cluster_similarity, ruzicka_distance
 warnings.simplefilter("ignore")
-forest = make_asymmetric_trees(10, random_state=0)
-for forest in (forest, forest[3:9], forest.take([0, 0, 2]), ab.Forest.from_nested(list(forest[:4])),
-               ab.Forest.concat([forest, forest]), ab.Forest.from_nested(["a", "b", None])):
-    for absent in ("bottom", "slot", "literal", "renormalised"):
-        for structure in (None, "branching"):
-            for model in (ab.HiddenTree(2, absent=absent, structure=structure, max_iter=2, tol=0),
-                          ab.HiddenTreeMixture(3, 2, absent=absent, structure=structure, max_iter=2, tol=0, n_jobs=2,
-                                               shard_bytes=2**14, n_slots=2)):
-                model.fit(forest, sample_weight=np.ones(len(forest)))
-                model.predict(forest[:2]); model.transform(forest)
-                model.set_params(encoding="score").transform(forest); model.posterior(forest); model.decode(forest)
-                model.sample(skeleton=forest); model.draw_labels(forest); model.partial_fit(forest)
-            for update in ("em", "gibbs"):
-                model = ab.InfiniteHiddenTreeMixture(2, absent=absent, structure=structure, update=update, n_iter=2)
-                model.fit(forest).predict(forest[:2])
+forest = make_asymmetric_trees(5, random_state=0)
+forests = (forest, forest[3:9], forest.take([0, 0, 2]), ab.Forest.from_nested(list(forest[:4])),
+           ab.Forest.concat([forest, forest]), ab.Forest.from_nested(["a", "b", None]))
+settings = [(absent, structure) for absent in ("bottom", "slot", "literal", "renormalised")
+            for structure in (None, "branching")]
+for n, forest in enumerate(forests):  # one forest under all settings, each of the others under two in turn
+    for absent, structure in settings[2 * n - 2 : 2 * n] or settings:
+        for model in (ab.HiddenTree(2, absent=absent, structure=structure, max_iter=2, tol=0),
+                      ab.HiddenTreeMixture(3, 2, absent=absent, structure=structure, max_iter=2, tol=0, n_jobs=2,
+                                           shard_bytes=2**14, n_slots=2)):
+            model.fit(forest, sample_weight=np.ones(len(forest)))
+            model.predict(forest[:2]); model.transform(forest)
+            model.set_params(encoding="score").transform(forest); model.posterior(forest); model.decode(forest)
+            model.sample(skeleton=forest); model.draw_labels(forest); model.partial_fit(forest)
+        for update in ("em", "gibbs"):
+            model = ab.InfiniteHiddenTreeMixture(2, absent=absent, structure=structure, update=update, n_iter=2)
+            model.fit(forest).predict(forest[:2])
     silhouette_score(forest, np.arange(len(forest)) % 2); cluster_similarity(forest, np.arange(len(forest)) % 2)
     ruzicka_distance(forest)
 many = {}

@@ -20,6 +20,14 @@ PAGES = [ROOT / "README.md", *sorted((ROOT / "docs").glob("*.md")), *sorted((ROO
 # A fence, its language, and what is in it. Text, sphinx's directives and diagrams have other languages.
 BLOCK = re.compile(r"^```(python|pycon|sh)\n(.*?)^```", re.MULTILINE | re.DOTALL)
 BLOCKS = {str(page.relative_to(ROOT)): BLOCK.findall(page.read_text(encoding="utf-8")) for page in PAGES}
+# What a page claims of its examples in words; holds once all its blocks have run.
+CLAIMS = {
+    "docs/classification.md": [
+        'model.is_novel([("zebra", ["lion", ("gnu", ["emu"])])]).all()',
+        "model.score(test) > 0.9",
+        'len(ab.load("classifier.arbora").classes_) == 5',
+    ]
+}
 
 pytestmark = [pytest.mark.compiled, pytest.mark.filterwarnings("ignore")]
 
@@ -85,6 +93,8 @@ def test_examples_of(page, folder):
             for words in commands(block):
                 done = CliRunner().invoke(app, words)
                 assert done.exit_code == 0, (words, done.stderr, done.exception, os.listdir())
+    for claim in CLAIMS.get(page, []):
+        assert eval(claim, names), claim  # noqa: S307, our own
 
 
 def test_no_example_is_left_out():

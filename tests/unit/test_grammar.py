@@ -328,8 +328,9 @@ def test_identical_trees_share_a_component_and_an_empty_forest_is_refused():
 
 
 @pytest.mark.compiled
-def test_a_chain_of_a_million_nodes():
-    forest = examples.chain_of(1_000_000)
+@pytest.mark.parametrize("n", [100_000, pytest.param(1_000_000, marks=pytest.mark.slow)])
+def test_a_very_long_chain_of_nodes(n):
+    forest = examples.chain_of(n)
     model = fitted(ab.Forest.concat([forest, examples.chain_of(10)]), 2, max_iter=3)
     assert np.isfinite(model.score_samples(forest)).all()
 

@@ -79,9 +79,14 @@ def test_bad_documents(tmp_path):
 
 @pytest.mark.compiled
 @pytest.mark.parametrize(
-    ("n", "opening", "middle", "closing"), [(1_000_000, "[", "1", "]"), (100_000, '{"k":', "null", "}")]
+    ("n", "opening", "middle", "closing"),
+    [
+        (100_000, "[", "1", "]"),
+        (100_000, '{"k":', "null", "}"),
+        pytest.param(1_000_000, "[", "1", "]", marks=pytest.mark.slow),
+    ],
 )
-def test_a_million_levels(tmp_path, n, opening, middle, closing):
+def test_very_many_levels(tmp_path, n, opening, middle, closing):
     forest = read_json(put(tmp_path / "a.json", opening * n + middle + closing * n))
     assert forest.describe()["max_depth"] == (n if opening == "[" else 2 * n)
     with pytest.raises(ReadError, match=r"a\.json, line 1, column \d+: not JSON \(found the end"):
@@ -264,8 +269,9 @@ def test_random_forests_come_back(tmp_path):
 
 
 @pytest.mark.compiled
-def test_a_very_deep_tree_comes_back(tmp_path):
-    chain = examples.chain_of(200_000)
+@pytest.mark.parametrize("n", [30_000, pytest.param(200_000, marks=pytest.mark.slow)])
+def test_a_very_deep_tree_comes_back(tmp_path, n):
+    chain = examples.chain_of(n)
     write_jsonl(chain, tmp_path / "a.jsonl")
     assert read_jsonl(tmp_path / "a.jsonl") == chain
 

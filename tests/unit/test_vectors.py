@@ -25,7 +25,7 @@ MODELS = [
 
 
 @pytest.mark.compiled
-@parametrize_with_checks([model.set_params(n_iter=12) for model in map(clone, MODELS)])
+@parametrize_with_checks([model.set_params(n_iter=5) for model in map(clone, MODELS)])
 def test_scikit_learn_approves(estimator, check):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
