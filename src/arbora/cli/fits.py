@@ -6,7 +6,7 @@ from .. import models
 from ..evaluate.summary import counted
 from ..forest.forest import Forest
 from ..models.registry import typed
-from .fitting import Fitted, fit_mixture, fit_single
+from .fitting import OPTIONS, Fitted, fit_mixture, fit_single
 from .sampled import fit_grammar, fit_infinite, fit_patterns
 from .terminal import Interrupts, Teller
 from .unions import fit_unions
@@ -39,4 +39,4 @@ def fit_plainly(name: str, forest: Forest, components: int | None, settings: dic
     with Interrupts() as interrupts, teller.working(f"fitting {typed('cluster')[name]}"):
         model = kind(**taken).fit(forest)
     how = f"{counted(len(set(model.labels_.tolist())), 'group')} of {typed('cluster')[name]}."
-    return Fitted(model, how, interrupts.heard, {}, [], [])
+    return Fitted(model, how, interrupts.heard, {}, [], [], model.verdict().typed(OPTIONS))

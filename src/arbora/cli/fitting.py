@@ -7,6 +7,7 @@ import numpy as np
 from ..errors import ForestError
 from ..evaluate.summary import counted
 from ..forest.forest import Forest
+from ..inference.verdict import Verdict, judge_em
 from ..models import HiddenTree, HiddenTreeMixture
 from ..models.assignments import Assignments
 from .terminal import Interrupts, Teller
@@ -14,6 +15,10 @@ from .terminal import Interrupts, Teller
 # Numbers of components to try; the search ends once two in a row are worse than the best.
 CANDIDATES = (2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32)
 SEARCH_STARTS = 3  # starts of each candidate: with one, bad luck of a start is taken for a bad number
+
+
+#: What one types for settings that a verdict asks for.
+OPTIONS = {"n_iter": "--sweeps", "n_chains": "--chains", "max_iter": "--max-iter"}
 
 
 class Fitted(NamedTuple):
@@ -25,6 +30,7 @@ class Fitted(NamedTuple):
     facts: dict[str, Any]  # how the fit went, and how well
     told: list[str]  # the same for people
     warned: list[str]
+    verdict: Verdict
     assignments: Assignments | None = None  # of all trees, where the fit had to look
 
 
@@ -55,10 +61,7 @@ def fit_by_em(model: Any, how: str, interrupted: bool, tried: dict[int, float], 
     objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
     told = [f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]
     warned = []
-    if interrupted:
-        warned.append(f"Interrupted: this is what {counted(model.n_iter_, 'iteration')} gave, not a finished fit.")
-    elif not model.converged_ and model.tol > 0:
-        warned.append(f"Not converged within {counted(model.n_iter_, 'iteration')}; raise --max-iter.")
+    verdict = judge_em(model.converged_ or model.tol <= 0, model.n_iter_, interrupted).typed(OPTIONS)
     n_unexplained = getattr(model, "n_unexplained_", 0)  # label chains explain every tree
     if n_unexplained:
         trees = counted(n_unexplained, "tree")
@@ -72,7 +75,7 @@ def fit_by_em(model: Any, how: str, interrupted: bool, tried: dict[int, float], 
         "aic": assignments.aic(n_parameters),
         "bic": assignments.bic(n_parameters),
     }
-    return Fitted(model, how, interrupted, facts, told, warned, assignments)
+    return Fitted(model, how, interrupted, facts, told, warned, verdict, assignments)
 
 
 def _in_use(model: Any, n: int) -> str:

@@ -76,6 +76,7 @@ def hierarchy(
     """
     from ..io.tables import read_table
     from . import files
+    from .fitting import OPTIONS
 
     with Teller(quiet).listening() as teller:
         files.check_outputs(
@@ -98,7 +99,9 @@ def hierarchy(
             estimator.fit(data.X)
         estimator.names_ = data.names
         estimator.provenance_["table"] = {"columns": data.columns, "names": names, "header": header}
-        found = {**_facts(estimator, data, model), "interrupted": estimator.trace_.interrupted}
+        verdict = estimator.verdict().typed(OPTIONS)
+        facts = {**_facts(estimator, data, model), "interrupted": estimator.trace_.interrupted}
+        found = {"verdict": verdict.as_dict(), **facts}
         if output is not None:
             files.write_table(output, _columns(estimator.level_labels_, data))
         if newick is not None:
@@ -123,14 +126,17 @@ def hierarchy(
                 names=data.names,
                 columns=data.columns,
                 command=command_line(),
+                verdict=verdict,
             )
         written = [str(path) for path in (output, newick, tree, picture, save, report) if path is not None]
         if written:
             teller.say(f"wrote {', '.join(written)}")
+        if verdict.level != "sound":
+            teller.warn(verdict.sentence)
     if as_json:
         print_json(found)
     else:
-        _show(found)
+        _show(found, verdict)
     if estimator.trace_.interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -250,10 +256,12 @@ def _facts(estimator: Any, data: Any, model: str) -> dict[str, Any]:
     }
 
 
-def _show(found: dict[str, Any]) -> None:
+def _show(found: dict[str, Any], verdict: Any) -> None:
     from ..evaluate.summary import counted
+    from .show import show_verdict
 
     console = stdout_console()
+    show_verdict(verdict, console)
     size = f"{counted(found['n_rows'], 'row')}, {counted(len(found['columns']), 'column')}"
     console.print(f"{size}, model {found['model']}")
     for l, level in enumerate(found["levels"], start=1):

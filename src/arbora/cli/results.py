@@ -63,6 +63,7 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
             named=described,
             levels=[labels, *(level.group[labels] for level in coarser[:-1])] if coarser else [],
         )
+        verdict = fitted.verdict
         told = [fitted.how, *levels.lines(coarser), *levels.finer_lines(model), *fitted.told], fitted.warned
         facts = {**_facts(model, fitted, found), "coarser": levels.facts(coarser), "finer": levels.finer(model)}
         if outputs.model is not None:  # first, for it took longest to make
@@ -79,15 +80,18 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
                 told=told[0],
                 warned=told[1],
                 command=command_line,
+                verdict=verdict,
                 assignments=found,
                 described=described,
             )
     for line in told[1]:
         teller.warn(line)
+    if verdict.level != "sound":
+        teller.warn(verdict.sentence)
     if as_json:
-        print_json({**facts, "summary": summary.as_dict()})
+        print_json({"verdict": verdict.as_dict(), **facts, "summary": summary.as_dict()})
     else:
-        show.show_summary(summary, *told)
+        show.show_summary(summary, verdict, *told)
     written = [str(path) for path in outputs if path is not None]
     if written:
         teller.say(f"wrote {', '.join(written)}")

@@ -6,7 +6,7 @@ from typing import Any
 from ..evaluate.summary import counted
 from ..forest.forest import Forest
 from ..models import InfiniteHiddenTreeMixture, PatternMixture, TreeGrammarMixture
-from .fitting import Fitted, fit_by_em
+from .fitting import OPTIONS, Fitted, fit_by_em
 from .terminal import Interrupts, Teller
 
 OF_CHAINS = {"n_iter", "n_chains", "concentration", "checkpoint"}
@@ -59,14 +59,9 @@ def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: li
     low, high = (int(n) for n in posterior.interval)
     n = counted(model.n_components_, "group")
     how = f"{n}, as asked." if components is not None else f"{n}, a number learnt from the trees."
-    warned = []
     if components is None:
         spread = f"{low}" if low == high else f"{low} to {high}"
         told = [f"95 % of the sampled partitions have {spread} groups.", *told]
-        if not low <= model.n_components_ <= high:
-            warned.append(
-                f"The {n} shown are one good partition, but the sampled ones have {spread}: do not report the number."
-            )
     facts = {
         **facts,
         "sweeps": list(trace.n_sweeps),
@@ -75,10 +70,7 @@ def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: li
         },
         "n_groups_interval": [low, high],
     }
-    if trace.interrupted:
-        warned.insert(0, f"Interrupted: this is what {counted(min(trace.n_sweeps), 'sweep')} gave.")
     if trace.n_chains > 1 and trace.n_draws > 3:
         report = model.chain_report()
         facts["chains"], facts["chains_agree"] = report.verdict, bool(report.agree)
-        (told if report.agree else warned).append(report.verdict[0].upper() + report.verdict[1:] + ".")
-    return Fitted(model, how, trace.interrupted, facts, told, warned)
+    return Fitted(model, how, trace.interrupted, facts, told, [], model.verdict().typed(OPTIONS))

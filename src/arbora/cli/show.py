@@ -9,15 +9,25 @@ import numpy as np
 from ..evaluate.summary import LEGEND, Summary, counted, rule_told, shape_told, told
 from ..forest.forest import Forest, size_quartiles
 from ..forest.sharing import iter_shards
+from ..inference.verdict import Verdict
 from .files import Columns
 from .terminal import printable, stdout_console
 
 MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
 
 
-def show_summary(summary: Summary, lines: Sequence[str], warned: Sequence[str]) -> None:
-    """Print what `summarise` found."""
+STYLES = {"sound": "bold green", "look again": "bold yellow", "do not trust": "bold red"}
+
+
+def show_verdict(verdict: Verdict, console: Any) -> None:
+    """Print how far to trust what follows."""
+    console.print(printable(verdict.sentence), style=STYLES[verdict.level])
+
+
+def show_summary(summary: Summary, verdict: Verdict, lines: Sequence[str], warned: Sequence[str]) -> None:
+    """Print the verdict and what `summarise` found."""
     console = stdout_console()
+    show_verdict(verdict, console)
     trees, nodes, labels = summary.n_trees, summary.n_nodes, summary.n_labels
     console.print(
         f"{counted(trees, 'tree')}, {counted(nodes, 'node')}, {counted(labels, 'label')}: "

@@ -4,6 +4,7 @@ from typing import Any
 
 from ..evaluate.summary import counted
 from ..forest.forest import Forest
+from ..inference.verdict import Verdict
 from ..models import TreeUnionMixture
 from .fitting import Fitted
 from .terminal import Interrupts, Teller
@@ -15,7 +16,10 @@ def fit_unions(forest: Forest, components: int | None, settings: dict[str, Any],
     with Interrupts() as interrupts:
         model = TreeUnionMixture(components, **known, verbose=-1 if teller.quiet else 0).fit(forest)
     how, *told = _told(model)
-    return Fitted(model, how, interrupts.heard, _facts(model), told, _warned(model, interrupts.heard))
+    verdict = model.verdict()
+    if interrupts.heard:
+        verdict = Verdict("look again", "the search was interrupted", "run it again to the end")
+    return Fitted(model, how, interrupts.heard, _facts(model), told, _warned(model), verdict)
 
 
 def _told(model: Any) -> list[str]:
@@ -32,13 +36,9 @@ def _told(model: Any) -> list[str]:
     ]
 
 
-def _warned(model: Any, interrupted: bool) -> list[str]:
+def _warned(model: Any) -> list[str]:
     """What the search left undone."""
     lines = []
-    if interrupted:
-        lines.append("Interrupted: this is the mixture found so far, not a finished search.")
-    elif not model.converged_:
-        lines.append("The search ended before nothing more could shorten the description.")
     if not model.exact_:
         n, total = model.n_inexact_, model.n_matched_
         lines.append(f"{n:,} of {total:,} matchings may not be the best: some nodes have very many different children.")

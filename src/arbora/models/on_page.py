@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from ..inference.verdict import LEVELS, Run, Verdict, judge_chains, judge_em
 from .registry import MODELS
 
 #: Parts that a fitted model need not hold: a file has no draws, a model from given parameters no groups of trees.
@@ -24,3 +25,64 @@ class OnPage:
     def tree_encoder(self) -> Any:
         """What turns trees into rows of numbers with names; None if nothing does."""
         return self if "codes" in self.page_parts() else None
+
+    def verdict(self) -> Verdict:
+        """How far to trust the fit, why, and what would settle it.
+
+        Returns
+        -------
+        Verdict
+            Level ("sound", "look again" or "do not trust"), reason, what to do.
+        """
+        model: Any = self
+        parts = self.page_parts()
+        if "draws" in parts:
+            return _of_draws(model, parts)
+        if "sampled" in parts:
+            return Verdict(
+                "look again",
+                "a model file holds no chains, so nothing says how sure the groups are",
+                "write the report where the model is fitted",
+            )
+        if "classes" in parts:
+            return Verdict("sound", "classes were learnt from known ones; the scores say how well")
+        if "archetypes" in parts:
+            return _of_search(bool(model.converged_))
+        if "converged_" in vars(self):
+            return judge_em(bool(model.converged_), int(getattr(model, "n_iter_", len(model.history_))))
+        return Verdict(
+            "look again",
+            "no probabilities stand behind these groups, so nothing says how sure they are",
+            "compare with a model that learns the number of groups, as PatternMixture",
+        )
+
+
+def _of_search(converged: bool) -> Verdict:
+    """The verdict on a search for the shortest description."""
+    if converged:
+        return Verdict("sound", "the search ended where no move shortens the description")
+    return Verdict("look again", "the search ended while moves still shortened the description", "fit again to the end")
+
+
+def _of_draws(model: Any, parts: frozenset[str]) -> Verdict:
+    """The verdict on chains, on the worst of all levels."""
+    trace = model.trace_
+    joint = trace.info["log_joint"][:, trace.draw_sweep]
+    run = Run(int(model.n_iter), bool(trace.interrupted))
+    if "levels" not in parts:
+        learnt = getattr(model, "n_components", None) is None
+        n_groups = int(model.n_components_) if learnt else None
+        return judge_chains(trace.stack("label"), joint, run, n_groups=n_groups)
+    levels = model.level_labels_
+    found = [
+        judge_chains(
+            model.draws(level),
+            joint,
+            run,
+            n_groups=int(labels.max()) + 1,
+            where=f"level {level + 1}: " if len(levels) > 1 else "",
+        )
+        for level, labels in enumerate(levels)
+    ]
+    own = found[model._label_level].interval
+    return max(found, key=lambda one: LEVELS.index(one.level))._replace(interval=own)

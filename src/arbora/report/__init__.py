@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from ..inference.verdict import Verdict
 from ..models.assignments import Assignments
 from ..models.patterns import GroupName
 from .gather import Context, gather
@@ -27,19 +28,23 @@ def write_report(
     told: Sequence[str] = (),
     warned: Sequence[str] = (),
     command: str | None = None,
+    verdict: Verdict | None = None,
     assignments: Assignments | None = None,
     described: Sequence[GroupName] | None = None,
 ) -> None:
     """Write a page about a fitted model and trees or rows: those it was fitted to, or others.
 
     `target` are known classes to compare with (of a forest, its own if left out), `names` and `columns` what rows and
-    columns are called, `told` and `warned` sentences to begin with, `command` what was typed.  `assignments` (what
-    ``model.assign(data)`` gives) and `described` (what `name_groups` gives) are computed unless they are given.
+    columns are called, `told` and `warned` sentences to begin with, `command` what was typed.  `verdict` (what
+    ``model.verdict()`` gives), `assignments` (``model.assign(data)``) and `described` (`name_groups`) are computed
+    unless they are given.
     """
     from ..files.container import written_whole
 
     known = None if described is None else list(described)
-    context = Context(os.fspath(path), target, names, columns, tuple(told), tuple(warned), command, assignments, known)
+    context = Context(
+        os.fspath(path), target, names, columns, tuple(told), tuple(warned), command, verdict, assignments, known
+    )
     page = render(gather(model, data, context))
     with written_whole(Path(path)) as temporary:
         Path(temporary).write_text(page, encoding="utf-8", errors="backslashreplace")

@@ -73,6 +73,9 @@ def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:
         from .posterior import gather_draws
 
         page["posterior"] = gather_draws(model, grouped)
+        low, high = page["posterior"]["levels"][0]["count"]["interval"]
+        if getattr(model, "n_components", None) is None:  # a number that was asked for has no posterior
+            page["tiles"].insert(4, [f"{low}" if low == high else f"{low} to {high}", "groups in 95% of draws"])
     elif "sampled" in parts:
         page["notes"].append("A model file holds one draw and no chains: the posterior is only in a report that is "
                              "written when the model is fitted.")  # fmt: skip

@@ -11,6 +11,7 @@ from ..errors import ArboraError
 from ..models.on_page import OnPage
 
 if TYPE_CHECKING:
+    from ..inference.verdict import Verdict
     from ..models.assignments import Assignments
     from ..models.patterns import GroupName
 
@@ -25,6 +26,7 @@ class Context(NamedTuple):
     told: tuple[str, ...] = ()
     warned: tuple[str, ...] = ()
     command: str | None = None
+    verdict: "Verdict | None" = None  # in terms of the command line, if there was one
     assignments: "Assignments | None" = None  # of these trees, if they are known already
     described: "list[GroupName] | None" = None  # what sets their groups apart, likewise
 
@@ -55,6 +57,8 @@ def gather(model: Any, data: Any, context: Context | None = None) -> dict[str, A
         )
     page["lines"] = [*about.told, *page.get("lines", [])]
     page["warned"] = [*about.warned, *page.get("warned", [])]
+    verdict = model.verdict() if about.verdict is None else about.verdict
+    page["verdict"] = {**verdict.as_dict(), "sentence": verdict.sentence}
     page["manifest"] = manifest(model, about, page.pop("data_facts"))
     return page
 

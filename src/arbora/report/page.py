@@ -21,6 +21,7 @@ def render(page: dict[str, Any]) -> str:
         f"base-uri 'none'; form-action 'none'"
     )
     title = text(page["title"])
+    banner = _banner(page["verdict"])
     warned = "".join(f'<p class="warn" role="alert">{text(line)}</p>' for line in page["warned"])
     lines = "".join(f"<p>{text(line)}</p>" for line in page["lines"])
     notes = "".join(f'<p class="soft">{text(line)}</p>' for line in page["notes"])
@@ -35,7 +36,7 @@ def render(page: dict[str, Any]) -> str:
 <header class="top"><div class="bar"><span class="brand" aria-hidden="true">arbora</span>
 <nav id="nav" aria-label="Sections"></nav><button id="theme" type="button" class="ghost">Dark</button></div></header>
 <main id="main" tabindex="-1"><section id="overview" aria-labelledby="h-top"><p class="kicker">{text(page["kind"])}</p>
-<h1 id="h-top">{title}</h1>{warned}<div id="tiles"></div><div class="lines">{lines}{notes}</div>
+<h1 id="h-top">{title}</h1>{banner}{warned}<div id="tiles"></div><div class="lines">{lines}{notes}</div>
 <noscript><p class="warn">The pictures and tables below are drawn by the script of this page, and scripts are switched
 off. It loads nothing and sends nothing.</p></noscript></section>
 <div id="panels"></div>
@@ -49,6 +50,19 @@ off. It loads nothing and sends nothing.</p></noscript></section>
 """
 
 
+def _banner(verdict: dict[str, str]) -> str:
+    """How far to trust what follows, above all else."""
+    level = verdict["level"]
+    kind = {"sound": "yes", "look again": "maybe", "do not trust": "no"}[level]
+    todo = f'<span class="todo">{text(_capital(verdict["what_to_do"]))}.</span>' if verdict["what_to_do"] else ""
+    said = f"<strong>{text(_capital(level))}</strong> <span>{text(_capital(verdict['reason']))}.</span> {todo}"
+    return f'<p class="banner {kind}" id="verdict" role="status">{said}</p>'
+
+
+def _capital(words: str) -> str:
+    return words[:1].upper() + words[1:]
+
+
 def asset(name: str) -> str:
     """A file of the page, from the package."""
     return (files(__package__) / "assets" / name).read_text(encoding="utf-8")
@@ -56,7 +70,7 @@ def asset(name: str) -> str:
 
 def embedded(page: dict[str, Any]) -> str:
     """The page as JSON that may stand in a script element: no character of it ends the element or starts a comment."""
-    shown = {key: value for key, value in page.items() if key not in ("manifest", "lines", "warned")}
+    shown = {key: value for key, value in page.items() if key not in ("manifest", "lines", "warned", "verdict")}
     plain = json.dumps(shown, ensure_ascii=False, separators=(",", ":"), allow_nan=False)
     for mark in "<>&\u2028\u2029":
         plain = plain.replace(mark, f"\\u{ord(mark):04x}")

@@ -73,7 +73,7 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
         "notes": [],
         "lines": [],
         "warned": [],
-        "tiles": _tiles(rows, levels, target),
+        "tiles": _tiles(rows, levels, target, _intervals(model, levels)),
         "groups": _groups(rows, levels[0], _columns(model, context, rows), target),
         "group_names": [str(g) for g in range(int(levels[0].max()) + 1)],
         "items": items,
@@ -109,10 +109,19 @@ def _columns(model: Any, context: Context, rows: Floats) -> list[str]:
     return [col.shortened(str(name)) for name in given]
 
 
-def _tiles(rows: Floats, levels: Ints, target: list[str] | None) -> list[list[Any]]:
+def _intervals(model: Any, levels: Ints) -> list[str]:
+    """What 95% of the draws have on each level, in words; nothing without draws."""
+    if "draws" not in model.page_parts():
+        return [""] * len(levels)
+    found = [model.n_groups_posterior(level).interval for level in range(len(levels))]
+    return [f"; 95% of draws {low} to {high}" if low < high else f"; 95% of draws {low}" for low, high in found]
+
+
+def _tiles(rows: Floats, levels: Ints, target: list[str] | None, intervals: list[str]) -> list[list[Any]]:
     tiles: list[list[Any]] = [[f"{len(rows):,}", "rows"], [f"{rows.shape[1]:,}", "columns"]]
-    for level, labels in enumerate(levels, 1):
-        tiles.append([f"{int(labels.max()) + 1:,}", f"groups on level {level}" if len(levels) > 1 else "groups"])
+    for level, (labels, interval) in enumerate(zip(levels, intervals, strict=True), 1):
+        what = f"groups on level {level}" if len(levels) > 1 else "groups"
+        tiles.append([f"{int(labels.max()) + 1:,}", what + interval])
     if target is not None:
         best = max(agree(target, labels).ari for labels in levels)
         tiles.append([f"{best:.2f}", "adjusted Rand index" + (", best level" if len(levels) > 1 else "")])
