@@ -132,6 +132,7 @@ def test_weights_that_are_no_weights(bad: float) -> None:
 DEEP = 10**6
 
 
+@pytest.mark.parametrize("deep", [DEEP // 20, pytest.param(DEEP, marks=pytest.mark.slow)])
 @pytest.mark.parametrize(
     ("name", "opening", "leaf", "closing"),
     [
@@ -139,16 +140,16 @@ DEEP = 10**6
         ("a.nwk", "(", "a", ")"),
         ("a.mrg", "(a ", "b", ")"),
         ("a.elastic.tree", "a(", "b($)", ")"),
-        pytest.param("a.json", "[", "", "]", marks=pytest.mark.slow),  # parsed by hand at this depth
-        pytest.param("a.jsonl", '{"label":"a","children":[', '{"label":"b"}', "]}", marks=pytest.mark.slow),
+        ("a.json", "[", "", "]"),
+        ("a.jsonl", '{"label":"a","children":[', '{"label":"b"}', "]}"),
     ],
 )
-def test_nesting_a_million_deep(name: str, opening: str, leaf: str, closing: str, tmp_path: Path) -> None:
-    text = opening * DEEP + leaf + closing * DEEP
+def test_deep_nesting(name: str, opening: str, leaf: str, closing: str, deep: int, tmp_path: Path) -> None:
+    text = opening * deep + leaf + closing * deep
     text = {"a.nwk": f"{text};", "a.elastic.tree": f"1:{text}"}.get(name, text)
     (tmp_path / name).write_text(text)
-    options = {"max_depth": DEEP} if name == "a.xml" else {}
-    assert ab.read(tmp_path / name, **options).n_nodes >= DEEP
+    options = {"max_depth": deep} if name == "a.xml" else {}
+    assert ab.read(tmp_path / name, **options).n_nodes >= deep
 
 
 def test_nesting_beyond_the_limit_is_told(tmp_path: Path) -> None:
@@ -157,8 +158,9 @@ def test_nesting_beyond_the_limit_is_told(tmp_path: Path) -> None:
         ab.read(tmp_path / "a.xml")
 
 
-def test_store_of_a_tree_a_million_deep(tmp_path: Path) -> None:
-    chain = Forest.from_parents(np.arange(-1, DEEP - 1), np.zeros(DEEP, np.int64), vocabulary=["a"])
+@pytest.mark.parametrize("deep", [DEEP // 10, pytest.param(DEEP, marks=pytest.mark.slow)])
+def test_store_of_a_very_deep_tree(deep: int, tmp_path: Path) -> None:
+    chain = Forest.from_parents(np.arange(-1, deep - 1), np.zeros(deep, np.int64), vocabulary=["a"])
     store = ForestStore.write(chain, tmp_path / "a.store", shard_nodes=1000)
     model = ab.HiddenTree(2, max_iter=2, tol=0, random_state=0).fit(store)
     assert np.isfinite(model.score_samples(store)).all()
