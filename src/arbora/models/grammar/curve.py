@@ -46,9 +46,9 @@ def component_curve(model: Any, X: Any, numbers: Sequence[int] = NUMBERS) -> Cur
     --------
     >>> import arbora as ab
     >>> from arbora.models.grammar import component_curve
-    >>> trees = [("a", ["b", "b"]), ("a", ["b"]), ("c", ["d"]), ("c", ["d", "d"])] * 10
-    >>> component_curve(ab.TreeGrammarMixture(random_state=0), trees, (1, 2, 3)).knee
-    2
+    >>> forest = ab.datasets.make_asymmetric_trees(20, random_state=0)
+    >>> int(component_curve(ab.TreeGrammarMixture(random_state=0), forest, (1, 2, 3, 4, 6, 8)).knee)
+    3
     """
     wanted = sorted({int(n) for n in numbers})
     if len(wanted) < 3 or wanted[0] < 1:
