@@ -74,7 +74,7 @@ def test_a_format_is_one_file_and_one_word(tmp_path: Path) -> None:
     (package / "io" / "formats" / "outline.py").write_text(OUTLINE)
     registry = package / "io" / "registry.py"
     text = registry.read_text()
-    registry.write_text(text.replace('READERS = ("xml"', 'READERS = ("outline", "xml"'))
+    registry.write_text(text.replace("READERS = (\n", 'READERS = (\n    "outline",\n'))
     assert registry.read_text() != text
     (tmp_path / "a.outline").write_text("* a\n** b\n")
     (tmp_path / "unknown").write_text("* a\n** b\n")

@@ -309,9 +309,9 @@ class _Classes:
 
 
 def _keys(name: str) -> tuple[str, ...]:
-    """What a tree may be called: its name, its file (a name is file#2 or file:2 where there are several), or the last
+    """What a tree may be called: its name, its file (of several, a name is file#2, file:2 or file#trace), or the last
     part of these."""
-    file = re.sub(r"[#:]\d+$", "", name)
+    file = re.sub(r"(?:[#:][^#:/\\]+)+$", "", name)
     return name, file, os.path.basename(name), os.path.basename(file)
 
 

@@ -11,7 +11,21 @@ if TYPE_CHECKING:
     from .format import Format
 
 # In the order of the manual.  The reader of each is public as read_NAME.
-READERS = ("xml", "html", "json", "jsonl", "elastic", "newick", "brackets", "conllu", "python")
+READERS = (
+    "xml",
+    "html",
+    "json",
+    "jsonl",
+    "elastic",
+    "newick",
+    "nexus",
+    "brackets",
+    "conllu",
+    "python",
+    "traces",
+    "swc",
+    "dotbracket",
+)
 STORED = ("forest", "parquet", "store")  # what Arbora stores trees in; `read` and `load_forest` read them
 
 

@@ -4,10 +4,14 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # what type checkers see; names themselves are lazy
     from .brackets import read_brackets as read_brackets
     from .conllu import read_conllu as read_conllu
+    from .dotbracket import read_dotbracket as read_dotbracket
     from .elastic import read_elastic as read_elastic
     from .html import read_html as read_html
     from .json import read_json as read_json
     from .jsonl import read_jsonl as read_jsonl
     from .newick import read_newick as read_newick
+    from .nexus import read_nexus as read_nexus
     from .python import read_python as read_python
+    from .swc import read_swc as read_swc
+    from .traces import read_traces as read_traces
     from .xml import read_xml as read_xml

@@ -2,7 +2,7 @@
 
 import re
 from bisect import bisect_right
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
 
@@ -20,9 +20,12 @@ _COMMENT_EDGE = re.compile(r"'[^']*(?:''[^']*)*'|[\[\]]")  # a name in quotes ma
 _INNER_EDGE = re.compile(r"[\[\]]")  # and a comment an apostrophe
 
 
-class _Options(NamedTuple):
+class Naming(NamedTuple):
+    """How the name and the branch length of a node make its label."""
+
     unnamed: str | None
     length_bins: list[float] | None
+    full: Mapping[str, str] = {}  # names that short ones stand for
 
 
 def read_newick(
@@ -42,22 +45,27 @@ def read_newick(
     one edge of at most 0.3, a node ``a:0.3`` is labelled ``a|1`` (nodes without a length keep their name).
     A file that holds more than `max_bytes` (100 million) once unpacked is refused.
     """
-    bins = None if length_bins is None else [float(edge) for edge in length_bins]
-    if bins is not None and (not bins or any(not a < b for a, b in pairwise(bins))):
-        raise ReadError(f"length_bins={length_bins!r}; wanted one edge or more, increasing")
-    options = _Options(unnamed, bins)
+    naming = Naming(unnamed, checked_bins(length_bins))
 
     def read_file(path: str, columns: Columns) -> None:
-        text = decode(read_bytes(path, max_bytes))
-        if "[" in text or "]" in text:
-            text = _without_comments(text)
-        _add_trees(text, options, columns)
+        text = without_comments(decode(read_bytes(path, max_bytes)))
+        add_trees(text, 0, len(text), naming, columns)
 
     return read_files(source, "newick", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
-def _without_comments(text: str) -> str:
+def checked_bins(length_bins: Sequence[float] | None) -> list[float] | None:
+    """The edges of bins, once they are known to increase."""
+    bins = None if length_bins is None else [float(edge) for edge in length_bins]
+    if bins is not None and (not bins or any(not a < b for a, b in pairwise(bins))):
+        raise ReadError(f"length_bins={length_bins!r}; wanted one edge or more, increasing")
+    return bins
+
+
+def without_comments(text: str) -> str:
     """The text with comments (which may nest) blanked out, so that positions stay true."""
+    if "[" not in text and "]" not in text:
+        return text
     pieces, kept, level, opened, at = [], 0, 0, 0, 0
     while (edge := (_INNER_EDGE if level else _COMMENT_EDGE).search(text, at)) is not None:
         at = edge.end()
@@ -78,11 +86,12 @@ def _without_comments(text: str) -> str:
     return "".join(pieces) + text[kept:]
 
 
-def _add_trees(text: str, options: _Options, columns: Columns) -> None:
+def add_trees(text: str, start: int, end: int, naming: Naming, columns: Columns) -> None:
+    """Append the trees of a part of a text without comments."""
     depth, label = columns.depth, columns.label
     stack: list[int] = []  # the open inner nodes, by their place in the columns
     closed = -1  # the inner node whose name comes next; -1 where a new node must start
-    for token in _TOKEN.finditer(text):
+    for token in _TOKEN.finditer(text, start, end):
         quoted, name, length, sign = token.groups()
         bare = quoted is None and name is None and length is None
         if sign == "(" and bare and closed < 0:
@@ -94,7 +103,7 @@ def _add_trees(text: str, options: _Options, columns: Columns) -> None:
             if sign == ";":
                 raise _fault(text, token, "a tree before it")
             return  # the end of the text, between trees
-        code = _label(token, name if quoted is None else quoted.replace("''", "'"), options, columns)
+        code = _label(token, name if quoted is None else quoted.replace("''", "'"), naming, columns)
         if closed < 0:
             depth.append(len(stack))
             label.append(code)
@@ -109,17 +118,17 @@ def _add_trees(text: str, options: _Options, columns: Columns) -> None:
             raise _fault(text, token, _wanted(sign, len(stack)))
 
 
-def _label(token: re.Match[str], name: str | None, options: _Options, columns: Columns) -> int:
+def _label(token: re.Match[str], name: str | None, naming: Naming, columns: Columns) -> int:
     """Number of the label that the name, and the length if it counts, make."""
-    name = name or options.unnamed
+    name = naming.full.get(name, name) if name else naming.unnamed
     if token[3] is not None:
         try:
             length = float(token[3])
         except ValueError:
             what = f"found the branch length {shown(token[3])}, wanted a number"
             raise Fault(what, *position(token.string, token.start(3))) from None
-        if options.length_bins is not None:
-            name = f"{name or ''}|{bisect_right(options.length_bins, length)}"
+        if naming.length_bins is not None:
+            name = f"{name or ''}|{bisect_right(naming.length_bins, length)}"
     return label_code(columns.words, name)
 
 

@@ -1,0 +1,126 @@
+"""Reader of RNA secondary structures in dot-bracket notation: a base pair is a node around what it encloses."""
+
+import re
+from collections.abc import Sequence
+
+from ...errors import ReadError
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
+
+LABELS = ("pairs", "bases")
+KNOTS = ("refuse", "unpaired")
+ROOT, PAIR, UNPAIRED = "root", "()", "."
+
+_STRUCTURE = re.compile(r"([.()\[\]{}<>,:_~A-Za-z-]*[.()][.()\[\]{}<>,:_~A-Za-z-]*)(?:\s+(\S.*))?")  # and its energy
+_SEQUENCE = re.compile(r"[A-Za-z.~_-]+")
+_OTHERS = re.compile(r"[\[\]{}<>A-Za-z]")  # pairs that may cross others
+
+
+def read_dotbracket(
+    source: Source,
+    *,
+    label: str = "pairs",
+    unpaired: bool = True,
+    pseudoknots: str = "refuse",
+    max_bytes: int = MAX_BYTES,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read RNA structures; below a root, a pair of bases is a node and an unpaired base a leaf, in their order.
+
+    A structure is a line of dots and brackets, after its sequence and a line ``>name`` if there are any.  What follows
+    on the line, such as an energy, is left out.
+
+    Parameters
+    ----------
+    source : files, as every reader takes them.
+    label : "pairs" labels a pair ``()`` and an unpaired base ``.``; "bases" takes the bases, as in ``GC`` and ``A``.
+    unpaired : whether unpaired bases are leaves.
+    pseudoknots : what happens to brackets of other kinds and to letters: "refuse" them, or take them for "unpaired".
+    max_bytes : a file that holds more once unpacked is refused.
+    """
+    if label not in LABELS:
+        raise ReadError(f'label={label!r}; wanted "pairs" or "bases"')
+    if pseudoknots not in KNOTS:
+        raise ReadError(f'pseudoknots={pseudoknots!r}; wanted "refuse" or "unpaired"')
+
+    def read_file(path: str, columns: Columns) -> None:
+        name, sequence = None, None  # of the next structure
+        for number, raw in enumerate(decode(read_bytes(path, max_bytes)).split("\n"), 1):
+            line = raw.strip()
+            if line.startswith(">"):
+                name, sequence = line[1:].strip() or None, None
+            elif not line or line.startswith("#"):
+                continue
+            elif sequence is None and _SEQUENCE.fullmatch(line) and line.strip(".~_-"):
+                sequence = line
+            elif (found := _STRUCTURE.fullmatch(line)) is not None:
+                bases = _bases(sequence, found[1], number) if label == "bases" else None
+                _add_structure(found[1], bases, unpaired, pseudoknots, number, columns)
+                columns.end_tree(None if name is None else f"{path}#{name}")
+                name, sequence = None, None
+            else:
+                raise Fault(f"found {shown(line)}, wanted a sequence of bases, or dots and brackets", number)
+
+    return read_files(source, "dotbracket", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+
+
+def _bases(sequence: str | None, structure: str, line: int) -> str:
+    if sequence is None:
+        raise Fault("there is no sequence before this structure, wanted one for label=bases", line)
+    if len(sequence) != len(structure):
+        raise Fault(f"found {len(structure)} places, wanted {len(sequence)} as in the sequence before", line)
+    return sequence.upper().replace("T", "U")
+
+
+def _add_structure(
+    structure: str, bases: str | None, unpaired: bool, pseudoknots: str, line: int, columns: Columns
+) -> None:
+    words, depth, label = columns.words, columns.depth, columns.label
+    other = _OTHERS.search(structure) if pseudoknots == "refuse" else None
+    if other is not None:
+        what = f"found {other[0]!r}, a pair that may cross others, wanted dots and round brackets"
+        raise Fault(f"{what}; pseudoknots=unpaired takes it for an unpaired base", line, other.start() + 1)
+    depth.append(0)
+    label.append(words[ROOT])
+    opened: list[tuple[int, int]] = []  # the open pairs: their place in the structure, and among the nodes
+    for at, sign in enumerate(structure):
+        if sign == "(":
+            opened.append((at, len(depth)))
+            depth.append(len(opened))
+            label.append(words[PAIR] if bases is None else -1)
+        elif sign == ")":
+            if not opened:
+                raise Fault("found ')' without '(', wanted pairs of brackets", line, at + 1)
+            first, node = opened.pop()
+            if bases is not None:
+                label[node] = words[bases[first] + bases[at]]
+        elif unpaired:
+            depth.append(len(opened) + 1)
+            label.append(words[UNPAIRED if bases is None else bases[at]])
+    if opened:
+        raise Fault("this '(' is not closed, wanted ')'", line, opened[-1][0] + 1)
+
+
+FORMAT = Format(
+    name="dotbracket",
+    suffixes=(".dbn", ".vienna", ".dotbracket"),
+    makes="any number of trees a file: RNA structures ((..)); a base pair is a node, an unpaired base a leaf",
+    manual="""\
+Any number of RNA secondary structures a file, as ViennaRNA writes them: a line of dots and round brackets, after the
+sequence and a line `>name` if there are any. `((..).)` is `root(()(()(., .), .))`. With `label=bases` labels are bases,
+as in `GC` for a pair and `A` for an unpaired base. Energies at the end of a line are ignored. Brackets of other kinds
+and letters stand for pseudoknots, which no tree can hold: they are refused, or with `pseudoknots=unpaired` count as
+unpaired.""",
+    options=(
+        Option("label", LABELS, "labels () and ., or the bases"),
+        Option("unpaired", bool, "unpaired bases become leaves"),
+        Option("pseudoknots", KNOTS, "pairs that may cross others: an error, or unpaired"),
+        MAX_BYTES_OPTION,
+    ),
+    reader=read_dotbracket,
+)

@@ -1,0 +1,157 @@
+"""Reader of neuron morphologies (.swc): a neurite is a tree of samples, or of the sections between its branchings."""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from ...errors import ReadError
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..by_parent import add_rows, cycle_row, subtree_rows
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
+
+NODES = ("sections", "samples")
+ROOTS = ("refuse", "split")
+KINDS = {0: "undefined", 1: "soma", 2: "axon", 3: "basal dendrite", 4: "apical dendrite"}
+
+
+class Sample(NamedTuple):
+    """A point of a neurite: the numbers of a node, and how it hangs together."""
+
+    id: int
+    kind: str
+    x: float
+    y: float
+    z: float
+    radius: float
+    parent: int  # -1 at a root
+    line: int
+
+
+def read_swc(
+    source: Source,
+    *,
+    nodes: str = "sections",
+    roots: str = "refuse",
+    max_bytes: int = MAX_BYTES,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read neurons, one tree a file; the label is the kind of neurite: soma, axon, basal dendrite and so on.
+
+    Parameters
+    ----------
+    source : files, as every reader takes them.
+    nodes : "sections" has a node for the root, every branching, every end, and every sample before a change of kind;
+        "samples" has one for every sample.
+    roots : what happens to a file with several roots: "refuse" it, or "split" it into a tree for each.
+    max_bytes : a file that holds more once unpacked is refused.
+    """
+    if nodes not in NODES:
+        raise ReadError(f'nodes={nodes!r}; wanted "sections" or "samples"')
+    if roots not in ROOTS:
+        raise ReadError(f'roots={roots!r}; wanted "refuse" or "split"')
+
+    def read_file(path: str, columns: Columns) -> None:
+        samples = _samples(decode(read_bytes(path, max_bytes)))
+        above = _parents(samples)
+        tops = [row for row, parent in enumerate(above) if parent < 0]
+        if len(tops) > 1 and roots == "refuse":
+            what = f"a second root, after that of line {samples[tops[0]].line}, wanted one; roots=split reads all"
+            raise Fault(what, samples[tops[1]].line)
+        codes = [columns.words[sample.kind] for sample in samples]
+        for rows in subtree_rows(above, tops):
+            add_rows(rows if nodes == "samples" else _sections(rows, above, codes), codes, columns)
+            columns.end_tree()
+
+    return read_files(source, "swc", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+
+
+def _samples(text: str) -> list[Sample]:
+    samples = []
+    for number, line in enumerate(text.split("\n"), 1):
+        fields = line.partition("#")[0].split()
+        if not fields:
+            continue
+        if len(fields) != 7:
+            raise Fault(f"found {len(fields)} columns, wanted 7: id, type, x, y, z, radius, parent", number)
+        own, kind, parent = (_whole(fields[n], ("id", "type", "parent")[k], number) for k, n in enumerate((0, 1, 6)))
+        x, y, z, radius = (_number(field, number) for field in fields[2:6])
+        if own < 0 or kind < 0:
+            raise Fault(f"found id {own} and type {kind}, wanted 0 or more", number)
+        samples.append(Sample(own, KINDS.get(kind, f"type {kind}"), x, y, z, radius, parent, number))
+    if not samples:
+        raise Fault("there is no sample in it, wanted lines of 7 numbers; leave the file out")
+    return samples
+
+
+def _whole(text: str, what: str, line: int) -> int:
+    """A whole number, which some programs write as 1.0."""
+    plain = text[:-2] if text.endswith(".0") else text
+    digits = plain.removeprefix("-")
+    if not (digits.isascii() and digits.isdigit() and len(digits) < 16):
+        raise Fault(f"found the {what} {shown(text)}, wanted a whole number", line)
+    return int(plain)
+
+
+def _number(text: str, line: int) -> float:
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    if not math.isfinite(value):
+        raise Fault(f"found {shown(text)}, wanted a number", line)
+    return value
+
+
+def _parents(samples: list[Sample]) -> list[int]:
+    """Row of the parent of each sample; -1 at roots."""
+    row: dict[int, int] = {}
+    for n, sample in enumerate(samples):
+        if row.setdefault(sample.id, n) != n:
+            first = samples[row[sample.id]].line
+            raise Fault(f"the id {sample.id} is that of line {first} already, wanted ids that differ", sample.line)
+    above = []
+    for sample in samples:
+        if sample.parent != -1 and sample.parent not in row:
+            raise Fault(f"the parent {sample.parent} is not there, wanted an id of the file, or -1", sample.line)
+        above.append(row.get(sample.parent, -1))
+    if (at := cycle_row(above)) is not None:
+        raise Fault("the parents of this sample form a cycle, wanted a tree", samples[at].line)
+    return above
+
+
+def _sections(rows: list[tuple[int, int]], above: list[int], codes: list[int]) -> list[tuple[int, int]]:
+    """Rows that end a section, with their depth among themselves."""
+    below: dict[int, list[int]] = {}
+    for row, _ in rows[1:]:
+        below.setdefault(above[row], []).append(row)
+    depth, kept = {rows[0][0]: 0}, [(rows[0][0], 0)]
+    for row, _ in rows[1:]:
+        children = below.get(row, ())
+        ends = len(children) != 1 or codes[children[0]] != codes[row]
+        depth[row] = depth[above[row]] + ends  # of a row inside a section: that of the end before it
+        if ends:
+            kept.append((row, depth[row]))
+    return kept
+
+
+FORMAT = Format(
+    name="swc",
+    suffixes=(".swc",),
+    makes="one tree a file: a neuron; a section is a node, its kind of neurite the label",
+    manual="""\
+One tree a file: the morphology of a neuron, as NeuroMorpho.org has them. By default a node is the end of a section: a
+branching, a tip, or the last sample before the kind of neurite changes. With `nodes=samples` every sample is one.
+Labels are soma, axon, basal dendrite, apical dendrite, undefined, or the number of another type. Coordinates and radii
+are checked, and do not count.""",
+    options=(
+        Option("nodes", NODES, "what is a node: the end of a section, or every sample"),
+        Option("roots", ROOTS, "files with several roots: an error, or a tree for each"),
+        MAX_BYTES_OPTION,
+    ),
+    reader=read_swc,
+)

@@ -1,0 +1,159 @@
+"""Reader of distributed traces, OTLP JSON (or lines of it) and Jaeger JSON: a trace is a tree of spans."""
+
+import json
+import logging
+import re
+from collections.abc import Iterator, Sequence
+
+from ...errors import ReadError
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..by_parent import add_rows, cycle_row, subtree_rows
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..json_text import looks_like_json, parse_json
+from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
+from ..spans import Span, spans_of
+
+logger = logging.getLogger(__name__)
+
+LABELS = ("service:operation", "operation", "service")
+BROKEN = ("refuse", "split", "drop")
+
+
+def read_traces(
+    source: Source,
+    *,
+    label: str = "service:operation",
+    broken: str = "refuse",
+    max_bytes: int = MAX_BYTES,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read traces of OpenTelemetry or Jaeger; a span is a node below its parent, siblings are ordered by start time.
+
+    Spans of one trace may be anywhere in a file, but must be in one file.  A tree is named ``file#trace``.
+
+    Parameters
+    ----------
+    source : files, as every reader takes them.
+    label : what the label of a span is, "service:operation", "operation" or "service".
+    broken : what happens to a trace with several roots, or with spans whose parent is not there: "refuse" stops with
+        an error; "split" makes a tree of every root and of every span without its parent; "drop" leaves the trace out.
+        The last two log how many traces were broken.
+    max_bytes : a file that holds more once unpacked is refused.
+    """
+    if label not in LABELS:
+        raise ReadError(f"label={label!r}; wanted {', '.join(LABELS)}")
+    if broken not in BROKEN:
+        raise ReadError(f'broken={broken!r}; wanted "refuse", "split" or "drop"')
+    n_broken = 0
+
+    def read_file(path: str, columns: Columns) -> None:
+        nonlocal n_broken
+        traces: dict[str, list[Span]] = {}
+        for span in _spans(decode(read_bytes(path, max_bytes))):
+            traces.setdefault(span.trace, []).append(span)
+        for trace, spans in traces.items():
+            n_broken += _add_trace(spans, f"{path}#{trace}", label, broken, columns)
+
+    forest = read_files(source, "traces", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    if n_broken:
+        done = "split into their parts" if broken == "split" else "left out"
+        logger.warning("%d traces with several roots or spans without their parent were %s", n_broken, done)
+    return forest
+
+
+def _spans(text: str) -> Iterator[Span]:
+    """The spans of a document, or of a document per line."""
+    lines = text.split("\n")
+    first = next((line for line in lines if line.strip()), "")
+    if _is_document(first):
+        for number, line in enumerate(lines, 1):
+            if line.strip():
+                try:
+                    yield from spans_of(parse_json(line, pairs=False))
+                except Fault as fault:
+                    fault.line = number
+                    raise
+    else:
+        yield from spans_of(parse_json(text, pairs=False))
+
+
+def _is_document(line: str) -> bool:
+    try:
+        json.loads(line)
+    except (ValueError, RecursionError):
+        return False
+    return True
+
+
+def _add_trace(spans: list[Span], name: str, label: str, broken: str, columns: Columns) -> bool:
+    """Append the tree, or trees, of one trace; whether the trace is broken."""
+    spans = sorted(spans, key=lambda span: span.start)  # stable, so that ties keep the order of the file
+    trace = shown(spans[0].trace)
+    row = {span.id: n for n, span in enumerate(spans)}
+    if len(row) < len(spans):
+        twice = next(span.id for n, span in enumerate(spans) if row[span.id] != n)
+        raise Fault(f"trace {trace}: two spans have the id {shown(twice)}, wanted ids that differ")
+    above = [-1 if span.parent is None else row.get(span.parent, -1) for span in spans]
+    if (at := cycle_row(above)) is not None:
+        raise Fault(f"trace {trace}, span {shown(spans[at].id)}: the parents form a cycle, wanted a tree")
+    roots = [n for n, parent in enumerate(above) if parent < 0]
+    if (why := _why_broken(spans, roots)) and broken == "refuse":
+        advice = "broken=split reads its parts, broken=drop leaves such traces out"
+        raise Fault(f"trace {trace}: {why}; {advice}")
+    if why and broken == "drop":
+        return True
+    codes = [columns.words[_label(span, label)] for span in spans]
+    for number, rows in enumerate(subtree_rows(above, roots), 1):
+        add_rows(rows, codes, columns)
+        columns.end_tree(f"{name}#{number}" if why else name)
+    return bool(why)
+
+
+def _why_broken(spans: list[Span], roots: list[int]) -> str:
+    orphan = next((spans[n] for n in roots if spans[n].parent is not None), None)
+    if orphan is not None:
+        return f"the parent {shown(str(orphan.parent))} of span {shown(orphan.id)} is not there"
+    return f"{len(roots)} spans have no parent, wanted one root" if len(roots) > 1 else ""
+
+
+def _label(span: Span, label: str) -> str:
+    if label == "operation" or (label == "service:operation" and not span.service):
+        return span.operation
+    return span.service if label == "service" else f"{span.service}:{span.operation}"
+
+
+_KEYS = re.compile(r'"(?:resourceSpans"\s*:\s*\[|operationName"\s*:\s*"|traceID"\s*:\s*")')
+
+
+def _sniff(text: str) -> int:
+    return 3 * bool(looks_like_json(text) and _KEYS.search(text[:4096]))
+
+
+FORMAT = Format(
+    name="traces",
+    suffixes=(".otlp.json", ".otlp.jsonl", ".jaeger.json"),
+    makes="one tree a trace of OpenTelemetry (OTLP) or Jaeger; a span is a node, service and operation the label",
+    manual="""\
+Distributed traces: OTLP JSON, lines of it as the collector's file exporter writes them, or what Jaeger's API gives. A
+span is a node below its parent; siblings are ordered by start time. Most such files end in `.json`: say
+`--format traces`. Spans of one trace must be in one file, and a tree is named `file#trace`.
+
+A trace with several roots, or with spans whose parent is not there, is refused by default. With `broken=split` every
+root, and every span without its parent, begins a tree; with `broken=drop` such traces are left out. Either way Arbora
+says how many there were.
+
+```text
+arbora cluster traces.json --format traces --read broken=drop
+```""",
+    options=(
+        Option("label", LABELS, "what the label of a span is"),
+        Option("broken", BROKEN, "traces with several roots or lost parents: an error, a tree per part, or left out"),
+        MAX_BYTES_OPTION,
+    ),
+    reader=read_traces,
+    sniff=_sniff,
+)
