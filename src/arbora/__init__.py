@@ -34,7 +34,7 @@ _HOME = {
     **dict.fromkeys(MODELS, "models"),
     **dict.fromkeys(
         (
-            *("from_networkx", "load_forest", "read", "to_networkx", "write_jsonl"),
+            *("from_networkx", "from_sklearn", "load_forest", "read", "to_networkx", "write_jsonl"),
             *(f"read_{format}" for format in READERS),
         ),
         "io",
@@ -56,7 +56,7 @@ if TYPE_CHECKING:
     from .forest.forest import MISSING, UNSEEN, Forest
     from .forest.store import ForestStore
     from .inference.distribute import distributed
-    from .io import from_networkx, load_forest, read, to_networkx, write_jsonl
+    from .io import from_networkx, from_sklearn, load_forest, read, to_networkx, write_jsonl
     from .io.formats import *
     from .models import *
     from .models.edit.distance import edit_distance, edit_distances, edit_mapping

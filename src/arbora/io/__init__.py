@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from ..forest.files import load_forest as load_forest
     from ..forest.files import save_forest as save_forest
     from .choose import read as read
+    from .decision_trees import from_sklearn as from_sklearn
     from .formats import *
     from .formats.jsonl import write_jsonl as write_jsonl
     from .graphs import from_networkx as from_networkx
@@ -23,6 +24,7 @@ if TYPE_CHECKING:
 # Public name -> module that defines it.
 _HOME = {
     "from_networkx": ".graphs",
+    "from_sklearn": ".decision_trees",
     "load_forest": "..forest.files",
     "read": ".choose",
     "save_forest": "..forest.files",

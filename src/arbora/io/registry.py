@@ -25,6 +25,8 @@ READERS = (
     "traces",
     "swc",
     "dotbracket",
+    "glycans",
+    "decisions",
 )
 STORED = ("forest", "parquet", "store")  # what Arbora stores trees in; `read` and `load_forest` read them
 

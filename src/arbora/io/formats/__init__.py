@@ -4,8 +4,10 @@ TYPE_CHECKING = False
 if TYPE_CHECKING:  # what type checkers see; names themselves are lazy
     from .brackets import read_brackets as read_brackets
     from .conllu import read_conllu as read_conllu
+    from .decisions import read_decisions as read_decisions
     from .dotbracket import read_dotbracket as read_dotbracket
     from .elastic import read_elastic as read_elastic
+    from .glycans import read_glycans as read_glycans
     from .html import read_html as read_html
     from .json import read_json as read_json
     from .jsonl import read_jsonl as read_jsonl

@@ -1,0 +1,60 @@
+"""Reader of decision trees in dumps of XGBoost and LightGBM; `from_sklearn` takes those of scikit-learn."""
+
+import re
+from collections.abc import Sequence
+
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..decision_trees import add_dump
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format
+from ..json_text import looks_like_json, parse_json
+from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files
+
+_KEYS = re.compile(r'"(?:tree_info|gradient_booster|nodeid|left_children)"\s*:')
+
+
+def read_decisions(
+    source: Source,
+    *,
+    max_bytes: int = MAX_BYTES,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read boosted trees: a split is a node labelled by its feature, a leaf is labelled "leaf".
+
+    Slot 0 leads to values below the threshold, slot 1 to others.  Thresholds and values of leaves are left out.
+
+    Parameters
+    ----------
+    source : files: what ``dump_model`` or ``save_model`` of XGBoost write as JSON, or ``dump_model()`` of LightGBM.
+    max_bytes : a file that holds more once unpacked is refused.
+    """
+
+    def read_file(path: str, columns: Columns) -> None:
+        before = len(columns.name)
+        add_dump(parse_json(decode(read_bytes(path, max_bytes)), pairs=False), columns)
+        if len(columns.name) == before:
+            raise Fault("there is no tree in it; leave the file out")
+
+    return read_files(source, "decisions", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+
+
+def _sniff(text: str) -> int:
+    return 3 * bool(looks_like_json(text) and _KEYS.search(text[:16384]))
+
+
+FORMAT = Format(
+    name="decisions",
+    suffixes=(".xgboost.json", ".lightgbm.json"),
+    makes="one tree a decision tree in a dump of XGBoost or LightGBM; a split is a node, its feature the label",
+    manual="""\
+The decision trees of a boosted model: what `dump_model` or `save_model` of XGBoost write as JSON, or `dump_model()` of
+LightGBM. A split is a node labelled by its feature, with its two children in slots 0 (values below the threshold) and
+1; leaves are labelled `leaf`. Thresholds and values are ignored. Most such files end in `.json`: say
+`--format decisions`. In Python, `ab.from_sklearn(model)` takes trees, forests and boosted trees of scikit-learn.""",
+    options=(MAX_BYTES_OPTION,),
+    reader=read_decisions,
+    sniff=_sniff,
+)
