@@ -37,7 +37,7 @@ def _make(options):
 def _table(options):
     from .table import page, run
 
-    run(options.folder, options.name)
+    run(options.folder, options.name, options.methods)
     print(page(options.folder, options.name))
 
 
@@ -48,6 +48,9 @@ def main():
     parser.add_argument("name", nargs="*", help="of corpora; all of the development set if left out")
     parser.add_argument("--held-out", action="store_true", help="the corpora that no choice was made on")
     parser.add_argument("--judged", action="store_true", help="the second set of such corpora")
+    parser.add_argument(
+        "--methods", default="", help="titles of methods to run, by a regular expression; all if left out"
+    )
     parser.add_argument("--trust", action="store_true", help="write down checksums of packages that have none")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)

@@ -48,6 +48,30 @@ def paths(forest, longest=8):
     return _rows(forest, np.arange(forest.n_nodes), np.array(way))
 
 
+def neighbourhoods(forest, rounds=3):
+    """Labels refined so often by those of parent and children, in any order (Shervashidze and others 2011)."""
+    word = forest.label.astype(np.int64)
+    node, key, n = [], [], 0
+    for i in range(rounds + 1):
+        if i:
+            word = _refined(forest, word)
+        node.append(np.arange(forest.n_nodes))
+        key.append(word - word.min() + n)
+        n = key[-1].max() + 1
+    return _rows(forest, np.concatenate(node), np.concatenate(key))
+
+
+def _refined(forest, word):
+    below = [[] for _ in range(forest.n_nodes)]
+    parent, word = forest.parent.tolist(), word.tolist()
+    for node, up in enumerate(parent):
+        if up >= 0:
+            below[up].append(word[node])
+    words = {}
+    rows = ((word[i], word[up] if up >= 0 else -9, *sorted(below[i])) for i, up in enumerate(parent))
+    return np.array([words.setdefault(row, len(words)) for row in rows])
+
+
 def seen_twice(counts):
     """Without the columns that only one tree has, unless that leaves a tree without any."""
     often = np.asarray((counts > 0).sum(axis=0)).ravel() > 1

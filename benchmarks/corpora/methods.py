@@ -3,13 +3,12 @@
 import warnings
 
 import numpy as np
-from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans
+from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.decomposition import TruncatedSVD
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.preprocessing import normalize
 
 import arbora
-from arbora.cli.fitting import CANDIDATES, SEARCH_STARTS
 
 from . import features
 
@@ -47,6 +46,32 @@ def spherical_paths(forest, n, seed):
     return GaussianMixture(n, covariance_type="spherical", n_init=3, random_state=seed).fit_predict(rows)
 
 
+def gaussian_paths(forest, n, seed):
+    rows = directions(features.logs(features.paths(forest)), 50, seed)
+    return GaussianMixture(n, covariance_type="diag", n_init=3, random_state=seed).fit_predict(rows)
+
+
+def _spectral(counts, n, seed):
+    """Spectral clustering by the cosine of counts, which is the kernel brought to ones on the diagonal."""
+    rows = normalize(counts)
+    kernel = (rows @ rows.T).toarray()
+    return SpectralClustering(n, affinity="precomputed", random_state=seed).fit_predict(kernel)
+
+
+def spectral_neighbourhoods(forest, n, seed):
+    return _spectral(features.neighbourhoods(forest), n, seed)
+
+
+def spectral_subtrees(forest, n, seed):
+    return _spectral(features.subtrees(forest), n, seed)
+
+
+def average_edit_distance(forest, n, seed):
+    """Distances are divided by the nodes of both trees, lest groups be those of like size."""
+    distances = arbora.edit_distances(forest) / np.add.outer(forest.sizes, forest.sizes)
+    return AgglomerativeClustering(n, metric="precomputed", linkage="average").fit_predict(distances)
+
+
 def bayesian_paths(forest, n, seed):
     rows = directions(features.logs(features.paths(forest)), 50, seed)
     most = min(MOST_GROUPS, forest.n_trees)
@@ -59,24 +84,17 @@ def hdbscan_paths(forest, n, seed):
     return HDBSCAN(min_cluster_size=10, copy=True).fit_predict(rows)  # what it calls noise is one group
 
 
+def hdbscan_subtrees(forest, n, seed):
+    rows = directions(features.tfidf(features.subtrees(forest)), 50, seed)
+    return HDBSCAN(min_cluster_size=10, copy=True).fit_predict(rows)
+
+
 def hidden_trees(forest, n, seed):
     return arbora.HiddenTreeMixture(n, random_state=seed).fit_predict(forest)
 
 
 def infinite_hidden_trees(forest, n, seed):
     return arbora.InfiniteHiddenTreeMixture(random_state=seed).fit_predict(forest)
-
-
-def hidden_trees_aic(forest, n, seed):
-    """The search of the command line."""
-    best, lowest, worse = None, np.inf, 0
-    for k in CANDIDATES:
-        model = arbora.HiddenTreeMixture(k, n_init=SEARCH_STARTS, random_state=seed).fit(forest)
-        aic = model.aic(forest)
-        best, lowest, worse = (model, aic, 0) if aic < lowest else (best, lowest, worse + 1)
-        if worse == 2:
-            break
-    return best.labels_
 
 
 def pattern_mixture(forest, n, seed):
@@ -93,6 +111,10 @@ GIVEN = {
     "k-means, log counts of root paths": kmeans_paths,
     "Ward, tf-idf of subtrees": ward_subtrees,
     "spherical mixture, root paths": spherical_paths,
+    "Gaussian mixture, root paths": gaussian_paths,
+    "spectral, Weisfeiler-Lehman kernel": spectral_neighbourhoods,
+    "spectral, subtree kernel": spectral_subtrees,
+    "average linkage, edit distances": average_edit_distance,
     "HiddenTreeMixture": hidden_trees,
     "PatternMixture": pattern_mixture,
     "TreeGrammarMixture": grammar_mixture,
@@ -100,17 +122,18 @@ GIVEN = {
 UNKNOWN = {
     "Bayesian Gaussian mixture, root paths": bayesian_paths,
     "HDBSCAN, root paths": hdbscan_paths,
-    "HiddenTreeMixture, AIC": hidden_trees_aic,
+    "HDBSCAN, tf-idf of subtrees": hdbscan_subtrees,
     "InfiniteHiddenTreeMixture": infinite_hidden_trees,
     "PatternMixture, number learnt": pattern_mixture,
     "TreeGrammarMixture, number learnt": grammar_mixture,
 }
-NEEDS = {pattern_mixture: "PatternMixture", grammar_mixture: "TreeGrammarMixture"}
+MOST_NODES = {average_edit_distance: 40}  # nodes of a tree on average, above which a method takes too long
+SEEDLESS = (average_edit_distance,)
 
 
-def available(method):
-    """Whether this version of the library has what a method needs."""
-    return hasattr(arbora, NEEDS.get(method, "Forest"))
+def feasible(method, forest):
+    """Whether a method ends in a minute or so on these trees."""
+    return forest.n_nodes <= MOST_NODES.get(method, np.inf) * forest.n_trees
 
 
 def quiet(method, *arguments):
