@@ -127,7 +127,7 @@ def test_bad_lines(corpus: Path) -> None:
     inputs = reading.find([corpus / "bad.jsonl"], None, None)
     with pytest.raises(ReadError, match="line 31"):
         reading.write_store(inputs, corpus / "a.store", False, None, True, 200)
-    with pytest.warns(UserWarning, match="1 bad files or lines"):
+    with pytest.warns(UserWarning, match="1 bad file or line"):
         store = reading.write_store(inputs, corpus / "a.store", True, None, True, 200)
     assert len(store) == len(lines)
 

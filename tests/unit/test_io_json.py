@@ -218,7 +218,7 @@ def test_bad_lines(tmp_path, line, message):
         read_jsonl(path)
     assert str(caught.value).startswith(f"{path}, line 2")
     assert message in str(caught.value)
-    with pytest.warns(UserWarning, match="1 bad files or lines"):
+    with pytest.warns(UserWarning, match="1 bad file or line"):
         assert read_jsonl(path, on_error="skip").vocabulary == ("fine",)
 
 

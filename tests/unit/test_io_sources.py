@@ -118,7 +118,7 @@ def test_a_broken_file_of_lines_goes_as_a_whole(tmp_path):
     whole = gzip.compress(b"".join(b"1:a(b($) %d($))\n" % n for n in range(9999)))
     put(tmp_path / "a.elastic.gz", whole[: len(whole) // 2])
     put(tmp_path / "b.elastic", "7:z($)")
-    with pytest.warns(SkippedFilesWarning, match="1 bad files or lines"):
+    with pytest.warns(SkippedFilesWarning, match="1 bad file or line"):
         forest = read_elastic(tmp_path, on_error="skip")
     assert forest.vocabulary == ("z",)
     assert forest.target.tolist() == [7]

@@ -24,6 +24,16 @@ def test_coverage_and_skeleton_are_those_of_the_trees() -> None:
     assert second.skeleton_text == "d(e(f))"
 
 
+def test_a_skeleton_begins_with_what_roots_have() -> None:
+    user = ("{}", ["login", "id"])  # more frequent than the root, with its label
+    trees = [("{}", ["action", ("sender", [user]), ("owner", [user])])] * 6
+    (one,) = name_groups(trees, [0] * 6)
+    assert one.skeleton_text == '"{}"(action, sender("{}"), owner("{}"))'
+    several = [("{}", ["action", ("sender", [user]), f"extra{i}"]) for i in range(6)]
+    (one,) = name_groups(several, [0] * 6)
+    assert one.skeleton_text == '"{}"(action, sender("{}"))'
+
+
 def test_the_same_data_and_labels_give_the_same_names() -> None:
     trees = make_documents(20, random_state=1)
     labels = np.arange(trees.n_trees) % 7

@@ -13,6 +13,7 @@ from ..inference.verdict import Verdict
 from .files import Columns
 from .terminal import printable, stdout_console
 
+MOST_LETTERS = 120  # of a rule; a report has it in full
 MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
 
 
@@ -46,7 +47,7 @@ def show_summary(summary: Summary, verdict: Verdict, lines: Sequence[str], warne
             style="bold",
         )
         rows = {
-            "rules": "; ".join(map(rule_told, cluster.rules)),
+            "rules": "; ".join(rule_told(rule, MOST_LETTERS) for rule in cluster.rules),
             "labels": ", ".join(map(told, cluster.labels)),
             "pairs": ", ".join(map(told, cluster.pairs)),
             "shape": shape_told(cluster),

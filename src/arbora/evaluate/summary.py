@@ -263,10 +263,11 @@ def told(trait: Trait) -> str:
     return f"{trait.what} {times if trait.elsewhere else 'only here'} ({trait.count})"
 
 
-def rule_told(rule: Rule) -> str:
-    """A rule in a few words: how much more frequent, and in how many trees of the cluster."""
+def rule_told(rule: Rule, most: int | None = None) -> str:
+    """A rule in a few words: how much more frequent, and in how many trees of the cluster; cut after `most` letters."""
     times = "over 100 times" if rule.lift > 100 else f"{rule.lift:.{0 if rule.lift >= 10 else 1}f} times"
-    return f"{rule.text} {times} (in {rule.coverage:.0%})"
+    text = rule.text if most is None or len(rule.text) <= most else rule.text[: most - 3] + "..."
+    return f"{text} {times} (in {rule.coverage:.0%})"
 
 
 def shape_told(cluster: Cluster) -> str:

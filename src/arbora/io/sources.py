@@ -304,5 +304,7 @@ class _Skipped:
     def warn(self) -> None:
         """Warn once, with the count and the first reason."""
         if self.reasons:
-            text = f"{len(self.reasons)} bad files or lines were left out; the first: {self.reasons[0]}"
+            n = len(self.reasons)
+            count = "1 bad file or line was" if n == 1 else f"{n} bad files or lines were"
+            text = f"{count} left out; the first: {self.reasons[0]}"
             warnings.warn(text, SkippedFilesWarning, stacklevel=5)  # the caller of read_xml and the like

@@ -1,6 +1,7 @@
 """What sets a group of trees apart: patterns by lift and coverage, a name, and a skeleton; for groups of any model."""
 
 import itertools
+from collections import Counter
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -179,17 +180,18 @@ def _short(text: str) -> str:
 
 
 def _skeleton(forest: Forest, mine: NDArray[np.bool_], coverage: Floats, table: PatternTable) -> dict[str, Any] | None:
-    """Rules of most trees joined from the root, where the labels of a child and of a rule meet."""
+    """Rules of most trees joined where the labels of a child and of a rule meet, from what the roots have on."""
     if not mine.any():
         return None
-    root = forest.label[forest.tree_start[1:][mine] - 1] + FIRST_LABEL
+    top = forest.tree_start[1:][mine] - 1
+    root = int(np.bincount(forest.label[top] + FIRST_LABEL).argmax())
     best = _common_rules(coverage, table)
-    made: dict[str, Any] = _node(forest, int(np.bincount(root).argmax()))
-    waiting = [(made, int(np.bincount(root).argmax()), frozenset[int]())]
+    made: dict[str, Any] = _node(forest, root)
+    waiting = [(made, root, frozenset[int]())]
     n_nodes = 1
     while waiting:
         node, code, above = waiting.pop(0)
-        children = best.get(code, [])
+        children = best.get(code, []) if above else _children_of_roots(forest, top, root)
         if code in above or len(above) >= MOST_DEPTH or n_nodes + len(children) > MOST_NODES:
             continue
         for child in children:
@@ -197,6 +199,32 @@ def _skeleton(forest: Forest, mine: NDArray[np.bool_], coverage: Floats, table: 
             waiting.append((node["children"][-1], child, above | {code}))
         n_nodes += len(children)
     return made
+
+
+def _children_of_roots(forest: Forest, top: Ints, root: int) -> list[int]:
+    """Children of half of the roots or more: all of one root's, or those that follow each other from the first on.
+
+    Inner nodes may have the root's label and other children, as objects of JSON do.
+    """
+    child = np.flatnonzero(np.isin(forest.parent, top[forest.label[top] + FIRST_LABEL == root]))
+    order = np.lexsort((child, forest.parent[child]))  # siblings are in order
+    code, parent = forest.label[child][order] + FIRST_LABEL, forest.parent[child][order]
+    each = [tuple(rows.tolist()) for rows in np.split(code, np.flatnonzero(np.diff(parent)) + 1)]
+    (whole, n), *_ = Counter(each).most_common(1)
+    if n >= COMMON * len(top):
+        return list(whole)
+    after: dict[int, Counter[int]] = {}
+    for children in each:
+        for one, two in set(itertools.pairwise([START, *children, END])):
+            after.setdefault(one, Counter())[two] += 1
+    chain: list[int] = []
+    last = START
+    while True:
+        following = [(n, two) for two, n in after.get(last, Counter()).items() if two not in chain]
+        n, last = max(following, default=(0, END))
+        if last == END or n < COMMON * len(top):
+            return chain
+        chain.append(last)
 
 
 def _common_rules(coverage: Floats, table: PatternTable) -> dict[int, list[int]]:
