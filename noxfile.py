@@ -2,6 +2,7 @@
 
 `nox` runs all sessions and skips a Python that is not there; `nox -s base-3.12` runs one; what follows `--` goes to
 pytest.  By default: the battery that every estimator passes, and the modules that lean most on other packages.
+A session starts without compiled kernels: its first test says nothing for a minute of CPU time, while they compile.
 """
 
 from pathlib import Path
