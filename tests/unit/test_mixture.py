@@ -450,6 +450,16 @@ def test_trees_of_weight_zero_do_not_touch_the_fit(forest):
     np.testing.assert_allclose(weighted.history_, without.history_, rtol=1e-10)
 
 
+def test_counts_of_pooled_slots_are_never_below_zero(tmp_path):
+    """Absent slots are a difference of two sums: rounding made it negative, and the file of the model was refused."""
+    gaps = arbora.datasets.make_random_trees(30, 4, 5, 12, missing=0.2, random_state=1)
+    reading = {"absent": "slot", "prior": 1.0, "n_slots": 2}
+    model = ab.HiddenTreeMixture(5, 3, **reading, max_iter=6, tol=0, random_state=0).fit(gaps)
+    assert model.counts_["leaf"].min() >= 0.0
+    model.save(tmp_path / "m.arbora")
+    ab.load(tmp_path / "m.arbora")
+
+
 def test_a_model_of_missing_labels_only_survives_a_file(tmp_path):
     blank = ab.Forest.from_nested([(None, [None, None]), None, (None, [None])])
     model = ab.HiddenTreeMixture(2, 2, max_iter=3, tol=0, random_state=0).fit(blank)

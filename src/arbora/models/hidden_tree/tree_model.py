@@ -340,7 +340,7 @@ def structure_counts(spec: Spec, params: Params, shard: SharedForest, weight: Fl
     nothing, branching, exposure = none, np.zeros((2, 0, n_lanes)), none
     if spec.absent == "slot":
         s = shard.structure
-        nothing = s.n_internal @ weight - s.with_slot.T @ weight
+        nothing = np.maximum(s.n_internal @ weight - s.with_slot.T @ weight, 0.0)  # rounding
     if spec.absent == "renormalised":
         s = shard.structure
         mass = s.pattern @ np.maximum(params.switch, TINY)
