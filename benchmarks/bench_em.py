@@ -17,20 +17,20 @@ from measure import cpu_seconds, finish, judge
 from arbora.datasets import load_inex2005
 from arbora.errors import DataNotFoundError
 from arbora.forest.sharing import share
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
 
 
 def one_iteration(batch, params, priors):
     counts, _ = batch.expected_counts(params)
-    return MixtureParams(counts.weight / counts.weight.sum(), tm.m_step(batch.spec, counts.tree, params.tree, priors))
+    return MixtureParams(counts.weight / counts.weight.sum(), batch.model.m_step(counts.tree, params.tree, priors))
 
 
 def iteration_seconds(forest, n_states, n_components, shared=True, max_units=None, repeat=3):
     """CPU time of one E and M step."""
-    spec = tm.Spec(forest.n_slots, forest.n_labels, n_states)
+    spec = tm.SwitchingTree.of_labels(forest.n_slots, forest.n_labels, n_states)
     batch = Batch(spec, share(forest.arrays, forest.n_slots, max_units, shared), None, 1)
-    start = tm.draw_params(np.random.default_rng(0), spec, n_components)
+    start = spec.draw(np.random.default_rng(0), n_components)
     params = MixtureParams(np.full(n_components, 1 / n_components), start)
     priors = tm.Priors(*[1.1] * 5)
     one_iteration(batch, params, priors)

@@ -25,7 +25,7 @@ from measure import finish, judge, second_core
 from arbora import ForestStore
 from arbora.datasets import make_random_trees
 from arbora.forest.sharing import share
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
 
 
@@ -84,8 +84,8 @@ def shards(quick):
 def threads(quick):
     """Wall time of an EM iteration over many shards with one thread and with two."""
     forest = make_random_trees(20_000 if quick else 60_000, 20, 4, 49, random_state=0)
-    spec = tm.Spec(forest.n_slots, forest.n_labels, 4)
-    start = tm.draw_params(np.random.default_rng(0), spec, 8)
+    spec = tm.SwitchingTree.of_labels(forest.n_slots, forest.n_labels, 4)
+    start = spec.draw(np.random.default_rng(0), 8)
     params, priors = MixtureParams(np.full(8, 1 / 8), start), tm.Priors(*[1.1] * 5)
     shards = share(forest.arrays, forest.n_slots, 40_000)
     best, busy, results = {}, {}, {}

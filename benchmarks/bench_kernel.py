@@ -18,7 +18,8 @@ from measure import cpu_seconds, finish, judge
 
 from arbora.datasets import make_random_trees
 from arbora.forest.sharing import share
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
+from arbora.models.hidden_tree.lanes import Workspace
 
 N_NODES = 2_000_000
 REPEAT = 7
@@ -77,20 +78,21 @@ def absent_between(units):
 
 def passes(forest, n_states, n_components, max_units, peaks):
     """CPU time of both passes over all shards, and what came of it."""
-    spec = tm.Spec(forest.n_slots, forest.n_labels, n_states)
+    spec = tm.SwitchingTree.of_labels(forest.n_slots, forest.n_labels, n_states)
     shards = share(forest.arrays, forest.n_slots, max_units, shared=False)
-    flow = tm.as_flow(spec, tm.draw_params(np.random.default_rng(0), spec, n_components))
-    workspace, sums = tm.Workspace(), tm.empty_sums(spec, flow)
+    params = spec.draw(np.random.default_rng(0), n_components)
+    flow = spec.prepare(params)
+    workspace, sums = Workspace(), spec.empty_sums(n_components)
     weights = [np.full((shard.n_distinct_trees, n_components), 1 / n_components) for shard in shards]
 
     def upward():
         for shard in shards:
-            tm.upward(flow, shard, n_components, workspace)
+            spec.upward(flow, params, shard, workspace)
 
     def both():
         for shard, weight in zip(shards, weights, strict=True):
-            messages, _ = tm.upward(flow, shard, n_components, workspace)
-            tm.downward(flow, shard, messages, weight, sums)
+            messages, _ = spec.upward(flow, params, shard, workspace)
+            spec.downward(flow, shard, messages, weight, sums)
 
     both()  # compiles
     n_units = sum(shard.n_units for shard in shards)
@@ -99,7 +101,7 @@ def passes(forest, n_states, n_components, max_units, peaks):
     z = np.full((max_units, n_components), 0.5)
     logarithms(z, np.empty_like(z))
     logs = cpu_seconds(lambda: logarithms(z, np.empty_like(z)), REPEAT) * n_units / max_units
-    size = max_units * tm.unit_bytes(spec, n_components) / 2**20
+    size = max_units * spec.unit_bytes(n_components) / 2**20
     print(f"{n_states} states, {n_components} components, {n_units} units in shards of {size:.1f} MB:")
     costs = [cost(shard, n_states) for shard in shards]
     shares = []
@@ -121,9 +123,9 @@ def main():
     peaks = machine()
     forest = make_random_trees(N_NODES // 25, 8, 3, 49, random_state=0)
     for n_states, n_components in ((4, 8), (8, 24)):
-        spec = tm.Spec(forest.n_slots, forest.n_labels, n_states)
+        spec = tm.SwitchingTree.of_labels(forest.n_slots, forest.n_labels, n_states)
         for size in (2**19, 2**26):  # half a megabyte fits into a core's own cache; the default shard into none
-            passes(forest, n_states, n_components, size // tm.unit_bytes(spec, n_components), peaks)
+            passes(forest, n_states, n_components, size // spec.unit_bytes(n_components), peaks)
     finish()
 
 

@@ -23,7 +23,8 @@ from measure import finish, judge, second_core
 from arbora import ForestStore
 from arbora.forest.sharing import share
 from arbora.inference.distribute import Cluster
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
+from arbora.models.hidden_tree.lanes import Workspace, Workspaces
 from arbora.models.hidden_tree.passes import Job, MixtureParams, ShardTrees, expected_sums
 
 PARAMETERS = ("weight_", "leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
@@ -47,11 +48,13 @@ def messages(store):
     some = store.part(0)[:200]
     for n_labels, n_states, n_components in ((store.n_labels, 4, 8), (1000, 8, 24)):
         forest = some.with_vocabulary([*some.vocabulary, *(f"w{m}" for m in range(n_labels - some.n_labels))])
-        spec = tm.Spec(forest.n_slots, n_labels, n_states, "bottom", "branching")
-        params = tm.draw_params(np.random.default_rng(0), spec, n_components)
+        spec = tm.SwitchingTree.of_labels(forest.n_slots, n_labels, n_states, "bottom", "branching")
+        params = spec.draw(np.random.default_rng(0), n_components)
         (shard,) = share(forest.arrays, spec.n_slots)
-        job = Job(spec, MixtureParams(np.full(n_components, 1 / n_components), params), tm.as_flow(spec, params))
-        sums = expected_sums(job, shard, ShardTrees(None), tm.Workspace())
+        job = Job(
+            spec, MixtureParams(np.full(n_components, 1 / n_components), params), spec.prepare(params), Workspaces()
+        )
+        sums = expected_sums(job, shard, ShardTrees(None), Workspace())
         print(
             f"bytes of a pass, {forest.n_slots} slots, {n_labels} labels, {n_states} states, {n_components} components:"
         )

@@ -16,6 +16,7 @@ for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
 os.environ["SOURCE_DATE_EPOCH"] = "0"
 
 import argparse
+import contextlib
 import dataclasses
 import hashlib
 import json
@@ -61,6 +62,8 @@ def feed(sha, value):
     elif isinstance(value, ab.Forest):
         feed(sha, [value.parent, value.slot, value.label, value.tree_start, list(value.vocabulary)])
         feed(sha, [getattr(value, "target", None), getattr(value, "name", None)])
+    elif callable(getattr(value, "header", None)):
+        feed(sha, value.header())
     elif dataclasses.is_dataclass(value):
         feed(sha, {field.name: getattr(value, field.name) for field in dataclasses.fields(value)})
     elif isinstance(value, float | np.floating):
@@ -229,9 +232,9 @@ def on_readers(folder):
     }
     found = {}
     for name, text in texts.items():
-        path = folder / name
-        path.write_text(text, encoding="utf-8")
-        found[f"readers: {name}"] = digest(answer(ab, "read", path))
+        (folder / name).write_text(text, encoding="utf-8")
+        with contextlib.chdir(folder):  # names of trees are those of files
+            found[f"readers: {name}"] = digest(answer(ab, "read", Path(name)))
     forest = datasets.make_random_trees(9, 3, 4, 10, missing=0.2, random_state=3)
     ab.io.save_forest(forest, folder / "trees.forest")
     found["readers: forest"] = digest(ab.io.load_forest(folder / "trees.forest"))

@@ -24,7 +24,7 @@ from arbora.inference.traces import load_trace
 from arbora.io.registry import FORMATS, READERS
 from arbora.io.tables import read_table
 from arbora.models.hidden_tree.fit_checkpoint import FitCheckpoint
-from arbora.models.hidden_tree.tree_model import Spec, param_shapes
+from arbora.models.hidden_tree.switching_tree import SwitchingTree
 
 CORPUS = Path(__file__).parent / "corpus"
 MAX_BYTES = 10**6  # of a file
@@ -159,7 +159,8 @@ def _use(kind: str, path: Path) -> None:
         for name in trace.names():
             trace.stack(name) if name in trace.names(fixed=True) else None
     elif kind == "fit":
-        FitCheckpoint(path, {}).read(np.random.default_rng(0), param_shapes(Spec(2, 4, 2, "bottom", "branching"), 2))
+        model = SwitchingTree.of_labels(2, 4, 2, "bottom", "branching")
+        FitCheckpoint(path, {}).read(np.random.default_rng(0), model.tables, 2)
     else:
         use_model(ab.load(path), samples_for(kind))
 

@@ -8,8 +8,8 @@ import numpy as np
 
 from arbora import Forest
 from arbora.forest.sharing import share
-from arbora.models.hidden_tree import tree_model as tm
-from arbora.models.hidden_tree.dp_samplers import Setting, State
+from arbora.models.hidden_tree import switching_tree as tm
+from arbora.models.hidden_tree.dp_samplers import Partition, ProcessPrior
 from arbora.models.hidden_tree.exact_gibbs import ExactGibbs
 from arbora.models.hidden_tree.passes import Batch
 from tests.reference.hidden_tree import children_of, nodes_of
@@ -29,10 +29,10 @@ class Game:
     """A reading of the model on the fixed skeleton."""
 
     def __init__(self, absent, structure, kind=ExactGibbs, rates=()):
-        self.spec = tm.Spec(N_SLOTS, N_LABELS, N_STATES, absent, structure, rates=rates)
+        self.spec = tm.SwitchingTree.of_labels(N_SLOTS, N_LABELS, N_STATES, absent, structure, rates=rates)
         self.kind = kind
         self.trees = [nodes_of(SKELETON, t) for t in range(len(SKELETON))]
-        self.setting = Setting(tm.Priors(), 1.0, CONCENTRATION, n_auxiliary=2, n_split_merge=2, hyperprior=HYPER)
+        self.setting = ProcessPrior(tm.Priors(), 1.0, CONCENTRATION, n_auxiliary=2, n_split_merge=2, hyperprior=HYPER)
 
     def prior(self, rng):
         """A draw of everything but the labels from the prior, and the weight of the shapes."""
@@ -43,8 +43,8 @@ class Game:
             weight = np.append(np.bincount(label), concentration)
             label.append(draw(rng, weight))
         label = np.array(label)
-        params = tm.draw_params(rng, self.spec, label.max() + 1, priors)
-        state = State(label, params, concentration, priors)
+        params = self.spec.draw(rng, label.max() + 1, priors)
+        state = Partition(label, params, concentration, priors)
         return state, np.prod([self.shape_mass(tree, params, k) for tree, k in zip(self.trees, label, strict=True)])
 
     def shape_mass(self, tree, params, k):

@@ -3,7 +3,7 @@
 import numpy as np
 import pytest
 
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
 from arbora.models.hidden_tree.exact_gibbs import ExactGibbs
 from tests.statistical.geweke import Game
 
@@ -32,7 +32,7 @@ class Forgetful(ExactGibbs):
 
     def _refresh(self, rng, state):
         state, info = super()._refresh(rng, state)
-        fresh = tm.draw_params(rng, self.spec, state.params.switch.shape[1], state.priors)
+        fresh = self.spec.draw(rng, state.params.switch.shape[1], state.priors)
         return state._replace(params=state.params._replace(switch=fresh.switch)), info
 
 
@@ -68,14 +68,14 @@ def test_the_weight_of_shapes_is_the_sum_over_labellings():
 
     from arbora import Forest
     from arbora.forest.sharing import share
-    from arbora.models.hidden_tree.dp_samplers import State
+    from arbora.models.hidden_tree.dp_samplers import Partition
     from arbora.models.hidden_tree.passes import Batch
     from tests.statistical.geweke import N_SLOTS, SKELETON
 
     for absent, structure in [("bottom", None), ("literal", "branching"), ("slot", None), ("renormalised", None)]:
         game = Game(absent, structure)
-        params = tm.draw_params(np.random.default_rng(3), game.spec, 1)
-        state = State(np.zeros(len(SKELETON), np.int64), params, 1.0, tm.Priors())
+        params = game.spec.draw(np.random.default_rng(3), 1)
+        state = Partition(np.zeros(len(SKELETON), np.int64), params, 1.0, tm.Priors())
         every = [np.array(x, np.int32) for x in product((0, 1), repeat=SKELETON.n_nodes)]
         assert sum(np.exp(game.log_prob_of_labels(state, labels)) for labels in every) == pytest.approx(1.0)
         total = np.zeros(len(SKELETON))

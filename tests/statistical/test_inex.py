@@ -8,7 +8,7 @@ import arbora as ab
 from arbora.datasets import load_inex2005
 from arbora.errors import DataNotFoundError
 from arbora.evaluate.metrics import silhouette_score
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
 
 
 @pytest.fixture(scope="module")

@@ -1,6 +1,7 @@
 """How probable a tree is in a group never seen: by enumeration, by other seeds, and what the mixture makes of it."""
 
 import json
+from dataclasses import replace
 
 import numpy as np
 import pytest
@@ -11,11 +12,12 @@ from arbora.datasets import make_asymmetric_trees, make_documents
 from arbora.errors import ModelFileError
 from arbora.files.container import read_container, write_container
 from arbora.forest.sharing import share
+from arbora.inference.diagnostics import NEW_GROUP
 from arbora.models.hidden_tree import base_measure
-from arbora.models.hidden_tree import tree_model as tm
-from arbora.models.hidden_tree.fitting import pooled_rates
-from arbora.models.hidden_tree.infinite import NEW_GROUP
+from arbora.models.hidden_tree import switching_tree as tm
 from arbora.models.hidden_tree.passes import Batch
+from arbora.models.hidden_tree.slot_rates import pooled_rates
+from arbora.models.hidden_tree.structure_terms import structure_log_prob
 from tests.reference import hidden_tree as twin
 from tests.reference import infinite as reference
 
@@ -33,7 +35,7 @@ PRIORS = tm.Priors(1.5, 1.5, 1.5, 1.5, 2.0)
 
 
 def evidence(forest, spec, priors=PRIORS):
-    return base_measure.evidence(Batch(spec, share(forest.arrays, spec.n_slots), None, 1), priors)
+    return base_measure.evidence(spec, Batch(spec, share(forest.arrays, spec.n_slots), None, 1), priors)
 
 
 @pytest.mark.compiled
@@ -42,7 +44,7 @@ def test_evidence_equals_enumeration_within_its_error(absent):
     """Every state and switch of trees of one to eight nodes; the branching by slot, in closed form."""
     forest = ab.Forest.from_nested(TREES, vocabulary=["0", "1", "2"])
     assert forest.sizes.tolist() == [1, 2, 3, 4, 6, 6, 8]
-    found = evidence(forest, tm.Spec(2, 3, 2, absent, "branching", rates=RATES))
+    found = evidence(forest, tm.SwitchingTree.of_labels(2, 3, 2, absent, "branching", rates=RATES))
     betas = [(2.0 * rate, 2.0 * (1.0 - rate)) for rate in RATES]
     trees = [twin.nodes_of(forest, t) for t in range(len(forest))]
     exact = np.array([reference.log_marginal([tree], 2, 2, 3, absent, 1.5, betas) for tree in trees])
@@ -55,7 +57,7 @@ def test_evidence_equals_enumeration_within_its_error(absent):
 def test_evidence_of_one_state_is_exact():
     """Given a single state nothing is hidden: products of Dirichlet-multinomials."""
     forest = ab.Forest.from_nested(TREES, vocabulary=["0", "1", "2"])
-    found = evidence(forest, tm.Spec(2, 3, 1, "bottom", None), tm.Priors(1.0, 0.5, 1.0, 1.0, 1.0))
+    found = evidence(forest, tm.SwitchingTree.of_labels(2, 3, 1, "bottom", None), tm.Priors(1.0, 0.5, 1.0, 1.0, 1.0))
     assert (found.error < 1e-9).all()
     trees = [twin.nodes_of(forest, t) for t in range(len(forest))]
     for t, tree in enumerate(trees):
@@ -84,15 +86,14 @@ def test_evidence_is_the_mean_over_draws_from_the_prior_where_these_suffice(abse
     priors = tm.Priors(0.7, 0.4, 0.6, 0.3, 4.0)
     monkeypatch.setattr(base_measure, "N_PARTICLES", (1024, 1024))
     for structure in (None, "branching"):
-        spec = tm.Spec(3, 2, 2, absent, structure, True, (0.5, 0.4, 0.3) if structure else ())
-        params = tm.draw_params(np.random.default_rng(0), spec, 50_000, priors)
+        spec = tm.SwitchingTree.of_labels(3, 2, 2, absent, structure, True, (0.5, 0.4, 0.3) if structure else ())
+        params = spec.draw(np.random.default_rng(0), 50_000, priors)
         if structure is None:
             drawn, found = Batch(spec, [shard], None, 1).log_likelihood(params), evidence(forest, spec, priors)
             value, error = found.log_prob, found.error
         else:  # the shape alone, of which the other part may say something too
-            shape = tm.structure_log_prob(spec, params, shard) - tm.structure_log_prob(
-                spec._replace(structure=None, rates=()), params, shard
-            )
+            bare = structure_log_prob(replace(spec, structure=None, rates=()), params, shard)
+            shape = structure_log_prob(spec, params, shard) - bare
             drawn = shape[shard.tree_id]
             value, error = base_measure.branching_evidence(spec, priors, shard)[shard.tree_id], 0.0
         weight = np.exp(drawn)
@@ -106,7 +107,7 @@ def test_the_branching_of_pooled_and_of_later_slots_is_integrated_out():
     forest = ab.Forest.from_nested([("0", ["0", "0", "0"]), "0"])
     (shard,) = share(forest.arrays, 1)
     for pooled, misses in ((True, [4, 1]), (False, [3, 1])):
-        spec = tm.Spec(1, 1, 1, "literal", "branching", pooled, (0.4,))
+        spec = tm.SwitchingTree.of_labels(1, 1, 1, "literal", "branching", pooled, (0.4,))
         found = base_measure.branching_evidence(spec, tm.Priors(branching=2.0), shard)
         wanted = [betaln(0.8 + k, 1.2 + n) - betaln(0.8, 1.2) for k, n in zip([3, 0], misses, strict=True)]
         np.testing.assert_allclose(found[shard.tree_id], wanted, rtol=1e-12)
@@ -115,7 +116,7 @@ def test_the_branching_of_pooled_and_of_later_slots_is_integrated_out():
 @pytest.mark.compiled
 def test_two_seeds_agree_on_larger_trees_and_a_tree_has_one_estimate(monkeypatch):
     forest = make_asymmetric_trees(2, random_state=0)
-    spec = tm.Spec(3, forest.n_labels, 4, "literal", "branching", rates=(0.4, 0.3, 0.3))
+    spec = tm.SwitchingTree.of_labels(3, forest.n_labels, 4, "literal", "branching", rates=(0.4, 0.3, 0.3))
     one = evidence(forest, spec)
     turned = evidence(forest[::-1], spec)
     assert np.array_equal(one.log_prob[::-1], turned.log_prob)
@@ -129,37 +130,37 @@ def test_two_seeds_agree_on_larger_trees_and_a_tree_has_one_estimate(monkeypatch
 
 def test_rates_are_those_of_all_trees_together():
     forest = ab.Forest.from_nested([("a", ["a", "a", "a"]), ("a", ["a"]), "a"])
-    spec = tm.Spec(3, 1, 2, "literal", "branching")
+    spec = tm.SwitchingTree.of_labels(3, 1, 2, "literal", "branching")
     np.testing.assert_allclose(pooled_rates(forest, spec), np.array([2.5, 1.5, 1.5]) / 8.0)
     pooled = spec._replace(n_slots=2, pooled=True)
     np.testing.assert_allclose(pooled_rates(forest, pooled), [2.5 / 8.0, 2.5 / 10.0])
-    assert pooled_rates(forest, spec._replace(structure=None)) == ()
+    assert pooled_rates(forest, replace(spec, structure=None)) == ()
 
 
 def test_small_dirichlet_parameters_give_distributions():
     """Gamma draws of shape 0.001 vanish; every row must sum to one all the same, and be as sharp as it should."""
     rng = np.random.default_rng(0)
-    spec = tm.Spec(2, 3, 4, "slot", "branching", rates=(1e-6, 0.5))
-    params = tm.draw_params(rng, spec, 500, tm.Priors(*[1e-3] * 5))
+    spec = tm.SwitchingTree.of_labels(2, 3, 4, "slot", "branching", rates=(1e-6, 0.5))
+    params = spec.draw(rng, 500, tm.Priors(*[1e-3] * 5))
     for name in ("leaf", "emission", "switch", "transition"):
-        total = getattr(params, name).sum(axis=getattr(tm.SUM_AXIS, name))
+        total = getattr(params, name).sum(axis=getattr(spec.tables, name).sums_along)
         np.testing.assert_allclose(total, 1.0, rtol=1e-12)
     assert (params.leaf[-1, -1] == 0.0).all()  # a root is never absent
     assert (params.emission.max(axis=0) > 0.999).mean() > 0.98
     np.testing.assert_allclose(params.emission.mean(axis=(1, 2)), 1 / 3, atol=0.05)
-    moderate = tm.draw_params(rng, tm.Spec(1, 2, 2), 20_000, tm.Priors(emission=0.05)).emission[0, 0]
+    moderate = tm.SwitchingTree.of_labels(1, 2, 2).draw(rng, 20_000, tm.Priors(emission=0.05)).emission[0, 0]
     assert (moderate**2).mean() == pytest.approx(0.5 * 1.05 / 1.1, abs=0.01)  # of Beta(0.05, 0.05)
 
 
 def test_the_density_of_the_branching_is_that_of_its_log_odds():
-    spec = tm.Spec(1, 1, 1, "literal", "branching", rates=(0.01,))
+    spec = tm.SwitchingTree.of_labels(1, 1, 1, "literal", "branching", rates=(0.01,))
     odds = np.linspace(-3000, 60, 400_000)
     chance = 1.0 / (1.0 + np.exp(-np.maximum(odds, -230.0)))
-    params = tm.draw_params(np.random.default_rng(0), spec, 1)
+    params = spec.draw(np.random.default_rng(0), 1)
     grid = tm.Params(*(np.repeat(x, len(odds), axis=-1) for x in params))._replace(branching=chance[None])
-    density = tm.log_prior_density(spec, grid, tm.Priors(branching=2.0)) - tm.log_prior_density(
-        spec._replace(structure=None, rates=()), grid._replace(branching=chance[None][:0]), tm.Priors(branching=2.0)
-    )
+    bare, without = replace(spec, structure=None, rates=()), grid._replace(branching=chance[None][:0])
+    priors = tm.Priors(branching=2.0)
+    density = spec.log_prior_density(grid, priors) - bare.log_prior_density(without, priors)
     inside = odds > -230.0
     mass = np.exp(density[inside]).sum() * (odds[1] - odds[0])
     assert mass == pytest.approx(1.0 - np.exp(-230.0 * 0.02), rel=1e-2)  # all but what lies below 1e-100
@@ -249,7 +250,7 @@ def test_files_from_before_the_rates_are_read(fitted, documents, tmp_path):
     del header["attributes"]["n_nodes_seen_"]
     write_container(tmp_path / "old.arbora", kind="model", version=1, header=header, arrays=arrays)
     old = ab.load(tmp_path / "old.arbora")
-    assert old.spec_ == fitted.spec_._replace(rates=())
+    assert old.spec_ == replace(fitted.spec_, rates=())
     assert old.n_nodes_seen_ == fitted.n_nodes_seen_
     assert np.isfinite(old.score_samples(documents)).all()
     header["attributes"]["spec_"] = [*header["attributes"]["spec_"], [2.0]]

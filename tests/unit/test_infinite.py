@@ -9,12 +9,13 @@ import arbora as ab
 from arbora.datasets import make_asymmetric_trees
 from arbora.errors import ChainsDisagreeWarning
 from arbora.forest.sharing import share
+from arbora.inference.diagnostics import NEW_GROUP
 from arbora.models.hidden_tree import completed_counts as bg
-from arbora.models.hidden_tree import tree_model as tm
-from arbora.models.hidden_tree.dp_samplers import Seats, Setting, StochasticEM
+from arbora.models.hidden_tree import switching_tree as tm
+from arbora.models.hidden_tree.dp_samplers import ProcessPrior, Seats, StochasticEM
 from arbora.models.hidden_tree.exact_gibbs import ExactGibbs, draw_priors
-from arbora.models.hidden_tree.infinite import NEW_GROUP
 from arbora.models.hidden_tree.kernels import draw_states, split_bags
+from arbora.models.hidden_tree.lanes import Workspace
 from arbora.models.hidden_tree.passes import Batch
 from tests import examples
 from tests.reference import hidden_tree as twin
@@ -52,9 +53,9 @@ def asymmetric():
 
 
 def sampler(kind, forest, absent="bottom", structure=None, n_states=2, alpha=1.0, rates=(), **setting):
-    spec = tm.Spec(max(1, forest.n_slots), forest.n_labels, n_states, absent, structure, rates=rates)
+    spec = tm.SwitchingTree.of_labels(max(1, forest.n_slots), forest.n_labels, n_states, absent, structure, rates=rates)
     batch = Batch(spec, share(forest.arrays, spec.n_slots), None, 1)
-    return kind(batch, Setting(tm.Priors(*[alpha] * 5), **setting), None, 1)
+    return kind(batch, ProcessPrior(tm.Priors(*[alpha] * 5), **setting), None, 1)
 
 
 def partition_frequencies(chain, n_sweeps, seed, seating=True):
@@ -151,7 +152,7 @@ def test_splits_alone_find_the_three_kinds(asymmetric):
 
 def test_counts_of_bags_have_the_marginal_probability_of_the_reference():
     """Dirichlet-multinomials of random counts, row by row, in the slot reading, whose root has one cell less."""
-    spec = tm.Spec(2, 3, 2, "slot", "branching")
+    spec = tm.SwitchingTree.of_labels(2, 3, 2, "slot", "branching")
     rng = np.random.default_rng(0)
     cells = rng.integers(0, 5, (2, bg.layout_of(spec).end)).astype(float)
     cells[:, bg.layout_of(spec).emission - 1] = 0.0
@@ -173,27 +174,30 @@ def test_counts_of_bags_have_the_marginal_probability_of_the_reference():
                 wanted[3] += row(counts.transition[l, j, :, k], priors.transition)
             hits, tries = counts.branching[:, l, k]
             wanted[4] += row(np.array([hits, tries - hits]), priors.branching)
-    np.testing.assert_allclose(bg.log_marginal(spec, cells, priors), wanted, rtol=1e-12)
+    np.testing.assert_allclose(bg.log_marginal(bg.table_of(spec, priors), bg.kinds_of(spec), cells), wanted, rtol=1e-12)
     table = bg.table_of(spec, priors)
     whole = [int(x) for x in cells.sum(axis=0)]
     rows = np.bincount(table.row, whole).astype(np.int64)
     one = split_bags._log_marginal(np.array(whole), rows, table)
-    np.testing.assert_allclose(one, bg.log_marginal(spec, np.array([whole], float), priors).sum(), rtol=1e-12)
+    every = bg.log_marginal(table, bg.kinds_of(spec), np.array([whole], float))
+    np.testing.assert_allclose(one, every.sum(), rtol=1e-12)
 
 
 def test_dirichlet_parameters_are_drawn_from_their_conditional():
     """Mean of the emission's, given counts, against a sum over a grid."""
-    spec = tm.Spec(1, 3, 2, "bottom")
+    spec = tm.SwitchingTree.of_labels(1, 3, 2, "bottom")
     cells = np.zeros((1, bg.layout_of(spec).end))
     at = bg.layout_of(spec)
     cells[0, at.emission : at.switch] = [9, 0, 1, 4, 0, 6]
     rng = np.random.default_rng(0)
+    bags = bg.BagDrawer(Batch(spec, [], None, 1))
     priors, total = tm.Priors(), 0.0
     for _ in range(600):
-        priors = draw_priors(rng, spec, priors, cells, (2.0, 1.0))
+        priors = draw_priors(rng, bags, priors, cells, (2.0, 1.0))
         total += priors.emission
     grid = np.linspace(1e-3, 15, 500)
-    logs = np.array([bg.log_marginal(spec, cells, tm.Priors(emission=a))[1] + np.log(a) - a for a in grid])
+    tables = [bg.table_of(spec, tm.Priors(emission=a)) for a in grid]
+    logs = np.array([bg.log_marginal(table, bg.kinds_of(spec), cells)[1] for table in tables]) + np.log(grid) - grid
     weight = np.exp(logs - logs.max())
     assert total / 600 == pytest.approx((grid * weight).sum() / weight.sum(), rel=0.12)
 
@@ -212,16 +216,16 @@ def test_the_papers_procedure_and_a_planted_bug_miss_the_posterior(tiny):
 def test_drawn_counts_average_to_the_expected_ones(absent):
     forest = examples.random_forest(n_trees=6, max_nodes=9, n_labels=3, seed=2)
     rng = np.random.default_rng(0)
-    spec = tm.Spec(3, 3, 2, absent)
-    params = tm.draw_params(rng, spec, 1)
+    spec = tm.SwitchingTree.of_labels(3, 3, 2, absent)
+    params = spec.draw(rng, 1)
     (shard,) = share(forest.arrays, 3)
-    flow = tm.as_flow(spec, params)
-    messages, _ = tm.upward(flow, shard, 1, tm.Workspace())
+    flow = spec.prepare(params)
+    messages, _ = spec.upward(flow, params, shard, Workspace())
     n_draws = 20_000
     roots = np.repeat(shard.tree_root[shard.tree_id], n_draws)
     at = bg.layout_of(spec)
     offsets = (*at[:4], at.leaf_width, at.end)
-    start, cell, count = draw_states.draw_bags(rng, shard.units, flow, messages.up, roots, offsets)
+    start, cell, count = draw_states.draw_bags(rng, shard.units, flow, messages.used.up, roots, offsets)
     assert (np.diff(np.sort(np.repeat(np.arange(len(roots)), np.diff(start)) * at.end + cell)) > 0).all()  # unique
     drawn = bg.as_counts(spec, np.bincount(cell, count, at.end)[None])
     theta = twin.Theta(
@@ -241,8 +245,8 @@ def test_restricted_shards_hold_what_their_trees_need():
     part = shard.restrict(chosen)
     (wanted,) = share(forest.take(chosen).arrays, forest.n_slots)
     assert part.n_units == wanted.n_units
-    spec = tm.Spec(forest.n_slots, forest.n_labels, 2)
-    params = tm.draw_params(np.random.default_rng(0), spec, 2)
+    spec = tm.SwitchingTree.of_labels(forest.n_slots, forest.n_labels, 2)
+    params = spec.draw(np.random.default_rng(0), 2)
     a, b = (Batch(spec, [x], None, 1).log_likelihood(params) for x in (part, wanted))
     np.testing.assert_allclose(a, b, rtol=1e-12)
 

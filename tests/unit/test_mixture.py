@@ -7,7 +7,7 @@ import arbora as ab
 import arbora.datasets
 from arbora.errors import ArboraError, ForestError, NotConvergedWarning, UnexplainedTreesWarning
 from arbora.models.hidden_tree import fitting, sampling
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
 from tests import examples
 from tests.reference import hidden_tree as twin
 
@@ -57,8 +57,8 @@ def test_scores_and_posteriors_equal_enumeration(model, forest):
 def test_decode_finds_the_best_joint_states(absent, structure):
     rng = np.random.default_rng(0)
     small = examples.random_forest(n_trees=25, max_nodes=6, n_labels=3, seed=3)
-    spec = tm.Spec(3, 3, 2, absent, structure)
-    params = tm.draw_params(rng, spec, 1)
+    spec = tm.SwitchingTree.of_labels(3, 3, 2, absent, structure)
+    params = spec.draw(rng, 1)
     model = ab.HiddenTree.from_parameters(
         leaf_prob=params.leaf[..., 0],
         emission_prob=params.emission[..., 0].T,
@@ -120,8 +120,8 @@ def test_drawn_labels_follow_the_model(absent, structure, n_slots):
     """Frequencies of all labellings of one shape against their exact probabilities."""
     rng = np.random.default_rng(4)
     shape = ab.Forest.from_nested([("x", ["x", {"label": "x", "slot": 2}])] * 40_000, vocabulary=["x", "y"])
-    spec = tm.Spec(n_slots, 2, 2, absent, structure)
-    params = tm.draw_params(rng, spec, 2)
+    spec = tm.SwitchingTree.of_labels(n_slots, 2, 2, absent, structure)
+    params = spec.draw(rng, 2)
     model = ab.HiddenTreeMixture.from_parameters(
         weight=[0.3, 0.7],
         leaf_prob=params.leaf.transpose(2, 0, 1),
@@ -149,7 +149,7 @@ def test_drawn_labels_follow_the_model(absent, structure, n_slots):
 @reading
 def test_the_component_of_a_given_shape_is_drawn_from_its_posterior(absent, structure):
     """P(component | shape) by the sum over all labellings; with the mixing weights alone both would be drawn evenly."""
-    params = tm.draw_params(np.random.default_rng(6), tm.Spec(2, 2, 2, absent, structure), 2)
+    params = tm.SwitchingTree.of_labels(2, 2, 2, absent, structure).draw(np.random.default_rng(6), 2)
     model = ab.HiddenTreeMixture.from_parameters(
         weight=[0.5, 0.5],
         leaf_prob=params.leaf.transpose(2, 0, 1),
@@ -167,7 +167,7 @@ def test_the_component_of_a_given_shape_is_drawn_from_its_posterior(absent, stru
             tree = [(a, b, m) for (a, b), m in zip(places, labels, strict=True)]
             exact[t] += [np.exp(twin.enumerate_tree(tree, theta(model, k)).log_prob) for k in range(2)]
     exact /= exact.sum(axis=1, keepdims=True)
-    found = sampling.shape_posterior(model.spec_, model.weight_, model._fitted_params().tree, shapes)
+    found = sampling.shape_posterior(model.spec_, model._fitted_params(), shapes)
     np.testing.assert_allclose(found[:2], exact, rtol=1e-10)
     drawn = model.sample(skeleton=shapes, random_state=0)
     np.testing.assert_allclose([drawn.target[t::2].mean() for t in range(2)], exact[:, 1], atol=0.06)
@@ -216,8 +216,8 @@ def test_pooled_shapes_are_drawn_as_they_are_scored():
 
 def test_drawn_shapes_follow_the_branching_and_refit_recovers_the_parameters():
     rng = np.random.default_rng(0)
-    spec = tm.Spec(2, 3, 1, "bottom", "branching")
-    params = tm.draw_params(rng, spec, 1)
+    spec = tm.SwitchingTree.of_labels(2, 3, 1, "bottom", "branching")
+    params = spec.draw(rng, 1)
     model = ab.HiddenTree.from_parameters(
         leaf_prob=params.leaf[..., 0],
         emission_prob=params.emission[..., 0].T,
@@ -250,7 +250,7 @@ def test_history_is_the_objective_of_the_parameters_returned(forest):
     model = ab.HiddenTreeMixture(3, 2, prior=1.3, max_iter=7, tol=0, random_state=0).fit(forest)
     assert len(model.history_) == model.n_iter_ == 7
     params = model._fitted_params().tree
-    objective = model.score_samples(forest).sum() + tm.log_prior(params, tm.Priors(*[1.3] * 5)).sum()
+    objective = model.score_samples(forest).sum() + model.spec_.log_prior(params, tm.Priors(*[1.3] * 5)).sum()
     assert model.history_[-1] == pytest.approx(objective, rel=1e-12)
     assert np.diff(model.history_).min() >= 0
 

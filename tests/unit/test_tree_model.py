@@ -5,8 +5,9 @@ import pytest
 
 from arbora import Forest
 from arbora.forest.sharing import share
+from arbora.models.hidden_tree import distributions as dist
 from arbora.models.hidden_tree import node_posteriors as nodes
-from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree import switching_tree as tm
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
 from tests.reference import hidden_tree as twin
 
@@ -39,7 +40,7 @@ def random_forest(rng, n_trees, max_nodes, n_slots=3, n_labels=3, missing=0.2):
 
 def draw(rng, spec, n_components=2):
     """Parameters with some exact zeros among them."""
-    params = tm.draw_params(rng, spec, n_components)
+    params = spec.draw(rng, n_components)
     emission = np.where(rng.random(params.emission.shape) < 0.1, 0.0, params.emission)
     emission /= np.maximum(emission.sum(axis=0), 1e-300)
     return params._replace(emission=emission)
@@ -68,7 +69,9 @@ def same(actual, expected, tolerance=1e-10):
 def test_likelihood_posteriors_and_pairs_equal_full_enumeration(absent, structure, n_slots):
     rng = np.random.default_rng(7)
     forest = random_forest(rng, n_trees=110, max_nodes=8)
-    spec = tm.Spec(n_slots, n_labels=3, n_states=2, absent=absent, structure=structure, pooled=n_slots < 3)
+    spec = tm.SwitchingTree.of_labels(
+        n_slots, n_labels=3, n_states=2, absent=absent, structure=structure, pooled=n_slots < 3
+    )
     params = draw(rng, spec)
     batch = Batch(spec, share(forest.arrays, n_slots), None, 1)
     log_prob = batch.log_likelihood(params)
@@ -96,8 +99,8 @@ def test_counts_equal_the_twin_shared_and_plain(absent, structure):
     rng = np.random.default_rng(3)
     forest = random_forest(rng, n_trees=40, max_nodes=25, n_slots=4, n_labels=2)
     forest = forest.take(np.append(np.arange(40), [3, 3, 17]))  # some trees occur again
-    spec = tm.Spec(n_slots=4, n_labels=2, n_states=3, absent=absent, structure=structure)
-    params = tm.draw_params(rng, spec, 2)
+    spec = tm.SwitchingTree.of_labels(n_slots=4, n_labels=2, n_states=3, absent=absent, structure=structure)
+    params = spec.draw(rng, 2)
     resp = rng.random((forest.n_trees, 2))
     shared = counts_of(spec, params, forest, resp)
     plain = counts_of(spec, params, forest, resp, shared=False)
@@ -117,8 +120,8 @@ def test_counts_equal_the_twin_shared_and_plain(absent, structure):
 def test_label_model_is_proper_where_the_note_says_so(absent, structure):
     """Sum over all labellings of one shape: 1, or the structure factor times the defect of literal switches."""
     rng = np.random.default_rng(0)
-    spec = tm.Spec(n_slots=3, n_labels=2, n_states=2, absent=absent, structure=structure)
-    params = tm.draw_params(rng, spec, 1)
+    spec = tm.SwitchingTree.of_labels(n_slots=3, n_labels=2, n_states=2, absent=absent, structure=structure)
+    params = spec.draw(rng, 1)
     shape = ("x", [{"label": "x", "slot": 1, "children": ["x", {"label": "x", "slot": 2}]}, {"label": "x", "slot": 2}])
     forest = Forest.from_nested([shape] * 32, vocabulary=["x", "y"])
     every = np.array(np.unravel_index(np.arange(32), (2,) * 5), np.int32).T.ravel()
@@ -140,10 +143,10 @@ def test_label_model_is_proper_where_the_note_says_so(absent, structure):
 def test_one_em_step_equals_the_twin(absent, structure, alpha):
     rng = np.random.default_rng(11)
     forest = random_forest(rng, n_trees=15, max_nodes=12)
-    spec = tm.Spec(3, 3, 2, absent, structure)
-    params = tm.draw_params(rng, spec, 1)
+    spec = tm.SwitchingTree.of_labels(3, 3, 2, absent, structure)
+    params = spec.draw(rng, 1)
     counts = counts_of(spec, params, forest, np.ones((15, 1)))
-    new = tm.m_step(spec, counts, params, tm.Priors(*[alpha] * 5))
+    new = spec.m_step(counts, params, tm.Priors(*[alpha] * 5))
     parts = [twin.upward_downward(twin.nodes_of(forest, t), theta_of(spec, params, 0)) for t in range(15)]
     total = {name: sum(getattr(p, name) for p in parts) for name in ("leaf", "emission", "switch", "transition")}
     leaf = twin.normalise(total["leaf"], alpha)
@@ -166,15 +169,15 @@ def test_one_em_step_equals_the_twin(absent, structure, alpha):
 def test_em_never_decreases_its_objective(absent, structure, n_slots, alpha):
     rng = np.random.default_rng(5)
     forest = random_forest(rng, n_trees=60, max_nodes=20, n_slots=6, missing=0.1)
-    spec = tm.Spec(n_slots, 3, 3, absent, structure, pooled=n_slots < 6)
+    spec = tm.SwitchingTree.of_labels(n_slots, 3, 3, absent, structure, pooled=n_slots < 6)
     priors = tm.Priors(*[alpha] * 5)
     batch = Batch(spec, share(forest.arrays, n_slots), None, 1)
-    params = MixtureParams(np.full(3, 1 / 3), tm.draw_params(rng, spec, 3))
+    params = MixtureParams(np.full(3, 1 / 3), spec.draw(rng, 3))
     objective = []
     for _ in range(40):
         counts, log_likelihood = batch.expected_counts(params)
-        objective.append(log_likelihood + tm.log_prior(params.tree, priors).sum())
-        params = MixtureParams(counts.weight / counts.weight.sum(), tm.m_step(spec, counts.tree, params.tree, priors))
+        objective.append(log_likelihood + spec.log_prior(params.tree, priors).sum())
+        params = MixtureParams(counts.weight / counts.weight.sum(), spec.m_step(counts.tree, params.tree, priors))
     gain = np.diff(objective)
     assert gain.min() >= -1e-9 * abs(objective[-1])
     assert gain[0] > 1.0
@@ -185,8 +188,8 @@ def test_the_monotonicity_check_catches_the_published_e_step():
     rng = np.random.default_rng(5)
     forest = random_forest(rng, n_trees=12, max_nodes=15, missing=0.0)
     trees = [twin.nodes_of(forest, t) for t in range(forest.n_trees)]
-    spec = tm.Spec(3, 3, 2)
-    theta = theta_of(spec, tm.draw_params(rng, spec, 1), 0)
+    spec = tm.SwitchingTree.of_labels(3, 3, 2)
+    theta = theta_of(spec, spec.draw(rng, 1), 0)
     assert np.diff(twin.em(trees, theta, 25)).min() >= -1e-9
     assert np.diff(twin.em(trees, theta, 25, leaky=True)).min() < -1e-3
 
@@ -194,26 +197,26 @@ def test_the_monotonicity_check_catches_the_published_e_step():
 def test_fit_follows_the_twin_step_by_step():
     rng = np.random.default_rng(6)
     forest = random_forest(rng, n_trees=12, max_nodes=15)
-    spec = tm.Spec(3, 3, 2)
-    params = tm.draw_params(rng, spec, 1)
+    spec = tm.SwitchingTree.of_labels(3, 3, 2)
+    params = spec.draw(rng, 1)
     expected = twin.em([twin.nodes_of(forest, t) for t in range(12)], theta_of(spec, params, 0), 6)
     batch = Batch(spec, share(forest.arrays, 3), None, 1)
     found = []
     for _ in range(6):
         counts, log_likelihood = batch.expected_counts(MixtureParams(np.ones(1), params))
         found.append(log_likelihood)
-        params = tm.m_step(spec, counts.tree, params, tm.Priors())
+        params = spec.m_step(counts.tree, params, tm.Priors())
     same(found, expected)
 
 
 def test_pooled_branching_is_proper_and_its_estimate_the_best():
     """One slot for all children: the number of children is geometric, and a grid finds nothing better than the fit."""
-    spec = tm.Spec(1, 1, 1, "bottom", "branching", pooled=True)
+    spec = tm.SwitchingTree.of_labels(1, 1, 1, "bottom", "branching", pooled=True)
     stars = Forest.from_nested([("a", ["a"] * 5)] * 10)
     batch = Batch(spec, share(stars.arrays, 1), None, 1)
-    params = tm.uniform_params(spec)
+    params = spec.uniform()
     counts, _ = batch.expected_counts(MixtureParams(np.ones(1), params))
-    rho = tm.m_step(spec, counts.tree, params, tm.Priors()).branching[0, 0]
+    rho = spec.m_step(counts.tree, params, tm.Priors()).branching[0, 0]
     same(rho, 50 / (50 + 60))
     grid = np.linspace(0.01, 0.99, 99)
     scores = [batch.log_likelihood(params._replace(branching=np.array([[x]])))[0, 0] for x in grid]
@@ -230,7 +233,7 @@ def test_switch_step_of_the_renormalised_reading_solves_its_equation():
     rng = np.random.default_rng(2)
     wins, exposure = rng.random((4, 6)) * 10, rng.random((4, 6)) * 20
     for alpha in (1.2, 3.0):
-        switch = tm._switch_mm_step(wins, exposure, np.full((4, 6), 0.25), alpha)
+        switch = dist.switch_mm_step(wins, exposure, np.full((4, 6), 0.25), alpha)
         same(switch.sum(axis=0), 1.0)
         # (wins + alpha - 1) / switch - exposure is the multiplier, the same for every slot
         multiplier = (wins + alpha - 1) / switch - exposure
@@ -239,8 +242,8 @@ def test_switch_step_of_the_renormalised_reading_solves_its_equation():
 
 def test_a_tree_no_component_can_produce_has_log_probability_minus_infinity_and_no_counts():
     forest = Forest.from_nested([("a", ["a", "a"]), ("b", ["a"])])
-    spec = tm.Spec(2, 2, 2)
-    params = tm.draw_params(np.random.default_rng(0), spec, 2)
+    spec = tm.SwitchingTree.of_labels(2, 2, 2)
+    params = spec.draw(np.random.default_rng(0), 2)
     params.emission[0], params.emission[1] = 1.0, 0.0
     batch = Batch(spec, share(forest.arrays, 2), None, 1)
     log_prob = batch.log_likelihood(params)
@@ -257,8 +260,8 @@ def test_absurdly_small_probabilities_give_no_nan():
     rng = np.random.default_rng(0)
     forest = random_forest(rng, 50, 30)
     for scale in (1e-90, 1e-160, 1e-250, 1e-320):
-        spec = tm.Spec(3, 3, 2)
-        params = tm.draw_params(rng, spec, 2)
+        spec = tm.SwitchingTree.of_labels(3, 3, 2)
+        params = spec.draw(rng, 2)
         params.emission[:, 0] *= scale
         params.transition[:, :, 0] *= scale
         batch = Batch(spec, share(forest.arrays, 3), None, 1)
@@ -271,8 +274,8 @@ def test_a_long_chain_does_not_underflow():
     n = 100_000
     rng = np.random.default_rng(1)
     forest = Forest.from_parents(np.arange(n) - 1, rng.integers(0, 5, n), vocabulary=list("abcde"))
-    spec = tm.Spec(1, 5, 2)
-    params = tm.draw_params(rng, spec, 1)
+    spec = tm.SwitchingTree.of_labels(1, 5, 2)
+    params = spec.draw(rng, 1)
     log_prob = Batch(spec, share(forest.arrays, 1), None, 1).log_likelihood(params)
     assert -5 * n < log_prob[0, 0] < -n
 
@@ -280,8 +283,8 @@ def test_a_long_chain_does_not_underflow():
 def test_shards_and_threads_change_nothing_but_rounding():
     rng = np.random.default_rng(9)
     forest = random_forest(rng, 300, 30)
-    spec = tm.Spec(3, 3, 3, "slot", "branching")
-    params = MixtureParams(np.array([0.2, 0.8]), tm.draw_params(rng, spec, 2))
+    spec = tm.SwitchingTree.of_labels(3, 3, 3, "slot", "branching")
+    params = MixtureParams(np.array([0.2, 0.8]), spec.draw(rng, 2))
     whole, log_whole = Batch(spec, share(forest.arrays, 3), None, 1).expected_counts(params)
     shards = share(forest.arrays, 3, max_units=200)
     assert len(shards) > 5

@@ -30,6 +30,15 @@ class Units(NamedTuple):
     child: NDArray[np.int32]  # units of the children, by slot
 
 
+class Contents(NamedTuple):
+    """The distinct contents of the nodes of a shard, where nodes hold more than a label; `Units.label` is their row.
+
+    Rows are what the key of a unit has in place of its label: equal contents are shared, others are not.
+    """
+
+    columns: dict[str, NDArray[Any]]  # by name, each [row, ...]; nan: missing there
+
+
 @dataclass(frozen=True)
 class SharedForest:
     """Distinct subtrees and distinct trees of a run of trees; small enough for memory: a shard."""
@@ -39,6 +48,7 @@ class SharedForest:
     tree_id: NDArray[np.int64]  # distinct tree of each tree of the run
     tree_first: NDArray[np.int64]  # a tree of the run for each distinct tree
     n_slots: int
+    contents: Contents | None = None  # None: nodes hold labels, and a row is a label
 
     @property
     def n_units(self) -> int:
@@ -68,13 +78,16 @@ class SharedForest:
         edge = np.repeat(units.child_start[keep] - start[:-1], degree) + np.arange(start[-1], dtype=np.int32)
         crowd = units.crowd[keep] if len(units.crowd) else units.crowd
         part = Units(units.label[keep], units.slot[keep], crowd, start, new[units.child[edge]])
-        return SharedForest(part, new[roots].astype(np.int64), tree_id.astype(np.int64), first, self.n_slots)
+        tree_root = new[roots].astype(np.int64)
+        return SharedForest(part, tree_root, tree_id.astype(np.int64), first, self.n_slots, self.contents)
 
     @property
     def nbytes(self) -> int:
-        """Bytes of the arrays, with what the structure terms need if that has been computed."""
+        """Bytes of the arrays, with what the structure terms and counts of labels need if they have been computed."""
         arrays: list[Any] = [*self.units, self.tree_root, self.tree_id, self.tree_first]
-        for x in self.__dict__.get("structure", ()):
+        arrays += [] if self.contents is None else [*self.contents.columns.values()]
+        counted = [self.label_counts] if "label_counts" in self.__dict__ else []
+        for x in (*self.__dict__.get("structure", ()), *counted):
             arrays += [x.data, x.indices, x.indptr] if sparse.issparse(x) else [x]
         return sum(int(array.nbytes) for array in arrays)
 
@@ -82,6 +95,14 @@ class SharedForest:
     def structure(self) -> "StructureCounts":
         """What the structure terms need of each distinct tree."""
         return _structure_counts(self)
+
+    @cached_property
+    def label_counts(self) -> Any:
+        """Sparse [distinct tree, label], or rows of the contents, up to the last one in use; missing ones left out."""
+        units = self.units
+        start, unit = hash_consing.expand(units.child_start, units.child, self.tree_root)
+        n_labels = int(units.label.max(initial=-1)) + 1
+        return _count_by_tree(start, np.where(units.label < 0, n_labels, units.label)[unit], n_labels)
 
 
 class StructureCounts(NamedTuple):

@@ -103,6 +103,8 @@ def plain(value: Any) -> Any:
         return os.fspath(value)
     if isinstance(value, np.ndarray):
         return value.tolist()
+    if callable(getattr(value, "header", None)):
+        return plain(value.header())  # a value that describes itself
     if isinstance(value, dict):
         return {str(key): plain(item) for key, item in value.items()}
     if isinstance(value, (list, tuple)):

@@ -11,7 +11,7 @@ import warnings
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
@@ -23,6 +23,7 @@ from ..seeds import resolve_seed
 from .file_checks import check_array, check_texts, check_whole
 from .model_file import SavedEstimator, plain, versions
 from .rows import FARTHEST, Columns, measure, read_rows, tell_changed, tell_constant, units
+from .sampled import DrawnPartitions, central_draw, spread_out
 from .settings import MOST_CHAINS, check_count, check_number
 
 log = logging.getLogger(__name__)
@@ -204,13 +205,18 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         levels = self.trace_.stack("levels")
         return levels if level is None else levels[:, :, level]
 
+    def _drawn(self, level: int | None) -> DrawnPartitions:
+        """The draws of a level, by default that of `labels_`."""
+        labels = self.draws(self._label_level if level is None else level)
+        return DrawnPartitions(labels, self.trace_.info["log_joint"][:, self.trace_.draw_sweep])
+
     def co_clustering(self, level: int | None = None) -> Floats:
         """How often two rows share a group, [datum, datum]; by default on the level of `labels_`."""
-        return diagnostics.co_clustering_matrix(self.draws(self._label_level if level is None else level))
+        return self._drawn(level).co_clustering()
 
     def n_groups_posterior(self, level: int | None = None) -> diagnostics.GroupCount:
         """Posterior of the number of groups; by default on the level of `labels_`."""
-        return diagnostics.n_groups_posterior(self.draws(self._label_level if level is None else level))
+        return self._drawn(level).n_groups()
 
     def estimate_outside_posterior(self) -> list[OutsidePosterior]:
         """Levels on which the point estimate has a number of groups outside the 95% interval of its own posterior.
@@ -227,13 +233,11 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
 
     def chain_report(self, level: int | None = None) -> diagnostics.ChainReport:
         """Whether the chains agree on a level, in words and figures; by default on the level of `labels_`."""
-        joint = self.trace_.info["log_joint"][:, self.trace_.draw_sweep]
-        return diagnostics.check_chains(self.draws(self._label_level if level is None else level), log_joint=joint)
+        return self._drawn(level).report()
 
     def point_estimate(self, level: int | None = None, loss: diagnostics.Loss = "vi") -> diagnostics.PointEstimate:
         """The partition of least expected loss on one level; those of two levels need not be nested."""
-        labels = self.draws(self._label_level if level is None else level)
-        return diagnostics.point_estimate(labels, loss=loss, random_state=0)
+        return self._drawn(level).point_estimate(loss)
 
     def _choose_draw(self, how: Estimate) -> tuple[int, int]:
         """(chain, draw) that stands for all: "best" has the highest log joint, the others the least expected loss."""
@@ -321,18 +325,3 @@ def outside_posterior(level: int, labels: Ints, count: diagnostics.GroupCount) -
         f"posterior, {low} to {high}: {why}"
     )
     return OutsidePosterior(level, n_groups, (low, high), sentence)
-
-
-def spread_out(n: int, most: int) -> Ints:
-    """At most `most` of 0..n - 1, evenly apart."""
-    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
-
-
-def central_draw(levels: ArrayLike, loss: diagnostics.Loss = "binder") -> int:
-    """The draw of [draw, level, datum] closest to all on average, the loss summed over levels.
-
-    With Binder's loss it is the draw nearest in least squares to the co-occurrence matrices of all levels.
-    """
-    draws = np.asarray(levels)
-    each = [diagnostics.expected_losses(draws[:, level], loss) for level in range(draws.shape[1])]
-    return int(np.sum(each, axis=0).argmin())

@@ -12,8 +12,9 @@ from ...inference import diagnostics
 from ...inference.diagnostics import NEW_GROUP
 from ..file_checks import check_array
 from ..rows import FARTHEST
+from ..sampled import spread_out
 from ..settings import check_number
-from ..vector_estimator import MOST_COMPARED, VectorEstimator, spread_out
+from ..vector_estimator import MOST_COMPARED, VectorEstimator
 from . import sampler as gs
 from .kernels import blocks as bl
 from .kernels import nested_gaussian as ng

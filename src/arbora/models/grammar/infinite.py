@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ...inference.chains import Trace
-from ..vector_estimator import central_draw, spread_out
+from ..sampled import central_draw, spread_out
 from . import backoff, em, start
 from .backoff import Counts
 from .em import Chains

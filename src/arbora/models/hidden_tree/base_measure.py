@@ -4,16 +4,21 @@ The shape's part is a product of Beta-Bernoulli probabilities, in closed form; t
 states and is estimated by sequential imputation (`kernels.impute`), with its standard error.  See infinite.md.
 """
 
-from typing import NamedTuple
+from typing import TYPE_CHECKING
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln
 
 from ...forest.sharing import SharedForest
-from . import tree_model as tm
 from .kernels import impute
-from .passes import Batch
+from .structure_terms import branching_prior
+from .switching_params import Priors
+from .tree_model import Evidence
+
+if TYPE_CHECKING:
+    from .passes import Batch
+    from .switching_tree import SwitchingTree
 
 Floats = NDArray[np.float64]
 
@@ -31,51 +36,44 @@ _SEED = 20170  # the same for every tree: an estimate depends on its tree alone
 _CHUNK = 2**22  # cells of dense shape counts at a time
 
 
-class Evidence(NamedTuple):
-    """Log marginal likelihood of each tree and the standard error of its estimate, in nats."""
-
-    log_prob: Floats
-    error: Floats
-
-
-def evidence(batch: Batch, priors: tm.Priors) -> Evidence:
+def evidence(model: "SwitchingTree", batch: "Batch", priors: Priors) -> Evidence:
     """Log P(tree) with the parameters of its component integrated out under their prior, of every tree."""
     log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
     for rows, shard in zip(batch.rows, batch.shards, strict=True):
-        shape = branching_evidence(batch.spec, priors, shard)
-        labels = label_evidence(batch.spec, priors, shard)
+        shape = branching_evidence(model, priors, shard)
+        labels = label_evidence(model, priors, shard)
         log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
         error[rows] = labels.error[shard.tree_id]
     return Evidence(log_prob, error)
 
 
-def branching_evidence(spec: tm.Spec, priors: tm.Priors, shard: SharedForest) -> Floats:
+def branching_evidence(model: "SwitchingTree", priors: Priors, shard: SharedForest) -> Floats:
     """Log probability of the shape of each distinct tree, the chances of branching integrated out: exact."""
     out = np.zeros(shard.n_distinct_trees)
-    if spec.structure is None:
+    if model.structure is None:
         return out
     s = shard.structure
-    a, b = tm.branching_prior(spec, priors)
-    step = max(1, _CHUNK // spec.n_slots)
+    a, b = branching_prior(model, priors)
+    step = max(1, _CHUNK // model.n_slots)
     for lo in range(0, len(out), step):
         part = slice(lo, lo + step)
         hits = s.in_slot[part].toarray()
         misses = s.n_nodes[part, None] - s.with_slot[part].toarray()
-        if spec.pooled:  # any number of children: a chance after each, and one that fails
+        if model.pooled:  # any number of children: a chance after each, and one that fails
             misses[:, -1] = s.n_nodes[part]
         out[part] = (betaln(a + hits, b + misses) - betaln(a, b)).sum(axis=1)
     return out
 
 
-def label_evidence(spec: tm.Spec, priors: tm.Priors, shard: SharedForest) -> Evidence:
+def label_evidence(model: "SwitchingTree", priors: Priors, shard: SharedForest) -> Evidence:
     """Log probability of the labels of each distinct tree given its shape, by sequential imputation."""
     units = shard.units
     dirichlet = (priors.leaf, priors.emission, priors.switch, priors.transition)
-    model = impute.Model(spec.n_slots, spec.n_labels, spec.n_states, READING[spec.absent], *dirichlet)
+    urns = impute.Model(model.n_slots, model.n_labels, model.n_states, READING[model.absent], *dirichlet)
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)
-        out.log_prob[t], out.error[t] = _of_tree(units, order, model)
+        out.log_prob[t], out.error[t] = _of_tree(units, order, urns)
     return out
 
 

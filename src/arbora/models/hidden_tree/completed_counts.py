@@ -4,18 +4,26 @@ All counts of a component lie in one flat vector of cells, so that what works on
 learning Dirichlet parameters) needs to know nothing of trees.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
+from ...errors import SettingError
 from ...forest.sharing import SharedForest
 from . import tree_model as tm
+from .distributions import TINY
+from .emissions.labels import Labels
 from .kernels import draw_states
 from .kernels.split_bags import Bags, Layout, Table
-from .passes import Batch
+from .structure_terms import branching_prior
+from .switching_params import Counts, Params, Priors
+
+if TYPE_CHECKING:
+    from .passes import Batch
+    from .switching_tree import SwitchingTree
 
 Floats = NDArray[np.float64]
 
@@ -23,21 +31,21 @@ Floats = NDArray[np.float64]
 MOST_REJECTED = 2**30
 
 
-def layout_of(spec: tm.Spec) -> Layout:
+def layout_of(model: "SwitchingTree") -> Layout:
     """Where every kind of count lies."""
-    shapes: Any = tm.param_shapes(spec, 1)
-    sizes = [int(np.prod(shape)) for shape in (shapes.leaf, shapes.emission, shapes.switch, shapes.transition)]
-    leaf, emission, switch, transition = sizes
-    n_pairs, width = shapes.transition[1], shapes.leaf[1]
-    ends = np.cumsum([0, leaf, emission, switch, transition, 2 * shapes.branching[0]])
-    return Layout(*(int(x) for x in [*ends, width, n_pairs, spec.n_states]))
+    tables: Any = model.tables
+    leaf, switch, transition = (int(np.prod(x.shape)) for x in (tables.leaf, tables.switch, tables.transition))
+    n_pairs, width = tables.transition.shape[1], tables.leaf.shape[1]
+    emission = _labels(model).n_cells(model.n_states)
+    ends = np.cumsum([0, leaf, emission, switch, transition, 2 * tables.branching.shape[0]])
+    return Layout(*(int(x) for x in [*ends, width, n_pairs, model.n_states]))
 
 
-def rows_of(spec: tm.Spec) -> NDArray[np.int64]:
+def rows_of(model: "SwitchingTree") -> NDArray[np.int64]:
     """The row of every cell: cells of a row share one distribution."""
-    at = layout_of(spec)
+    at = layout_of(model)
     leaf = np.arange(at.emission) // at.leaf_width
-    emission = np.arange(at.switch - at.emission) % at.n_states
+    emission = _labels(model).cell_rows(model.n_states)
     switch = np.zeros(at.transition - at.switch, np.int64)
     transition = np.arange(at.shape - at.transition) // at.n_states
     branching = np.arange(at.end - at.shape) % max(1, (at.end - at.shape) // 2)
@@ -46,87 +54,113 @@ def rows_of(spec: tm.Spec) -> NDArray[np.int64]:
     return np.concatenate([part + start for part, start in zip(parts, first[:-1], strict=True)]).astype(np.int64)
 
 
-def kinds_of(spec: tm.Spec) -> list[slice]:
+def kinds_of(model: "SwitchingTree") -> list[slice]:
     """The cells of each Dirichlet parameter, in the order of `Priors`."""
-    at = layout_of(spec)
+    at = layout_of(model)
     ends = [at.leaf, at.emission, at.switch, at.transition, at.shape, at.end]
     return [slice(ends[x], ends[x + 1]) for x in range(5)]
 
 
-def table_of(spec: tm.Spec, priors: tm.Priors) -> Table:
+def table_of(model: "SwitchingTree", priors: Priors) -> Table:
     """Rows and Dirichlet parameters of all cells."""
-    row = rows_of(spec)
+    row = rows_of(model)
     prior = np.empty(len(row))
-    for cells, alpha in zip(kinds_of(spec), priors, strict=True):
+    for cells, alpha in zip(kinds_of(model), priors, strict=True):
         prior[cells] = alpha
-    prior[layout_of(spec).shape :] = np.concatenate(tm.branching_prior(spec, priors))  # hits, then misses
+    prior[layout_of(model).shape :] = np.concatenate(branching_prior(model, priors))  # hits, then misses
     counted = prior.copy()
-    if spec.absent == "slot":  # a root is never absent: the cell is there, and nothing is ever in it
-        counted[layout_of(spec).emission - 1] = 0.0
+    if model.absent == "slot":  # a root is never absent: the cell is there, and nothing is ever in it
+        counted[layout_of(model).emission - 1] = 0.0
     return Table(row, prior, np.bincount(row, counted).astype(np.float64))
 
 
-def counts_by_component(spec: tm.Spec, bags: Bags, label: NDArray[np.int64], n_components: int) -> Floats:
+def counts_by_component(bags: Bags, label: NDArray[np.int64], n_components: int, n_cells: int) -> Floats:
     """Sum of the bags of each component, [component, cell]."""
     length = bags.stop - bags.start
     entry = np.repeat(bags.start - np.append(0, np.cumsum(length)[:-1]), length) + np.arange(length.sum())
-    n_cells = layout_of(spec).end
     key = np.repeat(label, length) * n_cells + bags.cell[entry]
     total = np.bincount(key, bags.times[entry], n_components * n_cells).astype(np.float64)
     return total.reshape(n_components, n_cells)
 
 
-def as_counts(spec: tm.Spec, cells: Floats) -> tm.Counts:
+def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
     """Counts of all components in the shapes of their parameters from [component, cell]."""
     n = len(cells)
-    shapes: Any = tm.param_shapes(spec, n)
-    names = ("leaf", "emission", "switch", "transition")
-    parts = [cells[:, part].T for part in kinds_of(spec)]
-    arrays = {name: part.reshape(getattr(shapes, name)) for name, part in zip(names, parts[:4], strict=True)}
-    hits, misses = np.split(parts[4], 2)
-    return tm.Counts(**arrays, branching=np.stack([hits, hits + misses]), exposure=np.zeros((0, n)))
+    tables: Any = model.tables
+    leaf, emission, switch, transition, branching = (cells[:, part].T for part in kinds_of(model))
+    hits, misses = np.split(branching, 2)
+    return Counts(
+        leaf.reshape(*tables.leaf.shape, n),
+        _labels(model).from_cells(emission, model.n_states),
+        switch,
+        transition.reshape(*tables.transition.shape, n),
+        np.stack([hits, hits + misses]),
+        np.zeros((0, n)),
+    )
+
+
+def _labels(model: "SwitchingTree") -> Labels:
+    """The emission, if it has cells."""
+    if not isinstance(model.emission, Labels):
+        raise SettingError("update='gibbs' needs nodes with labels alone; take update='em' for other columns")
+    return model.emission
 
 
 class BagDrawer:
     """Draws hidden states of all trees and bags their counts, together with those of their shapes."""
 
-    def __init__(self, batch: Batch):
-        self.batch, self.spec, self.layout = batch, batch.spec, layout_of(batch.spec)
+    def __init__(self, batch: "Batch"):
+        self.batch = batch
+        self.model: SwitchingTree = batch.model  # type: ignore[assignment]
+        self.layout = layout_of(self.model)
         # Shapes do not change: their counts are taken once for every distinct tree.
-        self.shape_counts = [_shape_counts(self.spec, shard) for shard in batch.shards]
+        self.shape_counts = [_shape_counts(self.model, shard) for shard in batch.shards]
 
-    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: tm.Params) -> Bags:
+    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Bags:
         """One bag a tree, given its component and the parameters of all."""
         parts: list[_Part] = []
-        for k in range(params.switch.shape[1]):
-            one = tm.Params(*(x[..., k : k + 1] for x in params))
-            flow = tm.as_flow(self.spec, one)
+        for k, one in tm.split(params).items():
+            flow = self.model.prepare(one)
             for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
                 mine = np.flatnonzero(label[rows] == k)
                 if len(mine):
                     parts += self._draw_part(rng, one, flow, shard, self.shape_counts[s], mine, rows.start)
         bags = _join(parts, self.batch.n_trees)
-        return _sum_duplicates(bags, self.layout.end) if self.spec.absent == "renormalised" else bags
+        return _sum_duplicates(bags, self.layout.end) if self.model.absent == "renormalised" else bags
+
+    def table(self, priors: Priors) -> Table:
+        """Rows and Dirichlet parameters of all cells."""
+        return table_of(self.model, priors)
+
+    def kinds(self) -> list[slice]:
+        """The cells of each Dirichlet parameter."""
+        return kinds_of(self.model)
+
+    def counts(self, cells: Floats) -> Counts:
+        """Counts of all components from [component, cell]."""
+        return as_counts(self.model, cells)
 
     def _draw_part(
-        self, rng: np.random.Generator, one: tm.Params, flow: Any, shard: SharedForest, shape: Any, mine: Any, at: int
+        self, rng: np.random.Generator, one: Params, flow: Any, shard: SharedForest, shape: Any, mine: Any, at: int
     ) -> "list[_Part]":
         part = shard.restrict(mine)
-        messages, _ = tm.upward(flow, part, 1, self.batch.workspace)
         roots = part.tree_root[part.tree_id]
         offsets = (*self.layout[:4], self.layout.leaf_width, self.layout.end)
-        drawn = [_Part(mine + at, *draw_states.draw_bags(rng, part.units, flow, messages.up, roots, offsets))]
+        with self.batch.workspaces.borrowed() as workspace:
+            messages, _ = self.model.upward(flow, one, part, workspace)
+            bags = draw_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
+        drawn = [_Part(mine + at, *bags)]
         if shape is not None:
             drawn.append(_from_sparse(mine + at, shape[shard.tree_id[mine]]))
-        if self.spec.absent == "renormalised":
+        if self.model.absent == "renormalised":
             drawn.append(_from_sparse(mine + at, self._draw_rejected(rng, one.switch[:, 0], shard, mine)))
         return drawn
 
     def _draw_rejected(self, rng: np.random.Generator, switch: Floats, shard: SharedForest, mine: Any) -> Any:
         """Switches that pointed to absent slots before one pointed to a present one: makes the update conjugate."""
-        switch = np.maximum(switch, tm.TINY)
+        switch = np.maximum(switch, TINY)
         nodes = shard.structure.with_pattern[shard.tree_id[mine]].tocsc()
-        total = np.zeros((len(mine), self.spec.n_slots))
+        total = np.zeros((len(mine), self.model.n_slots))
         for p in np.flatnonzero(np.diff(nodes.indptr)):
             present = shard.structure.pattern[[p]].toarray()[0] > 0
             mass = min(max(switch[present].sum() / switch.sum(), 1e-12), 1.0)
@@ -174,19 +208,19 @@ def _sum_duplicates(bags: Bags, n_cells: int) -> Bags:
     return Bags(start[:-1].copy(), start[1:].copy(), counts.indices.astype(np.int32), counts.data.astype(np.int32))
 
 
-def _shape_counts(spec: tm.Spec, shard: SharedForest) -> Any:
+def _shape_counts(model: "SwitchingTree", shard: SharedForest) -> Any:
     """Sparse [distinct tree, cell]: absent slots in the slot reading, hits and misses of the branching."""
-    at = layout_of(spec)
-    if spec.absent != "slot" and spec.structure is None:
+    at = layout_of(model)
+    if model.absent != "slot" and model.structure is None:
         return None
     s = shard.structure
     blocks, columns = [], []
-    if spec.absent == "slot":
+    if model.absent == "slot":
         blocks.append(s.n_internal[:, None] - s.with_slot.toarray())
-        columns.append(at.leaf + np.arange(spec.n_slots) * at.leaf_width + spec.n_states)
-    if spec.structure == "branching":
+        columns.append(at.leaf + np.arange(model.n_slots) * at.leaf_width + model.n_states)
+    if model.structure == "branching":
         hits, misses = s.with_slot.toarray(), s.n_nodes[:, None] - s.with_slot.toarray()
-        if spec.pooled:  # a chance after each child, and one that fails
+        if model.pooled:  # a chance after each child, and one that fails
             hits[:, -1], misses[:, -1] = s.in_slot.toarray()[:, -1], s.n_nodes
         blocks += [hits, misses]
         columns.append(np.arange(at.shape, at.end))
@@ -196,11 +230,10 @@ def _shape_counts(spec: tm.Spec, shard: SharedForest) -> Any:
     return sparse.csr_array((dense[tree, x], (tree, column[x])), shape=shape)
 
 
-def log_marginal(spec: tm.Spec, cells: Floats, priors: tm.Priors) -> Floats:
+def log_marginal(table: Table, kinds: list[slice], cells: Floats) -> Floats:
     """Log probability of the counts of each kind, all components together, their parameters integrated out."""
-    out = np.zeros(5)
-    table = table_of(spec, priors)
-    for x, part in enumerate(kinds_of(spec)):
+    out = np.zeros(len(kinds))
+    for x, part in enumerate(kinds):
         counts, prior, row = cells[:, part], table.prior[part], table.row[part]
         if not len(row):
             continue

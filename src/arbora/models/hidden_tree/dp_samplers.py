@@ -1,9 +1,10 @@
-"""The Dirichlet-process mixture of hidden trees of paper 000 section 5: its state, its seating and Algorithm 2.
+"""The Dirichlet-process mixture of trees of paper 000 section 5: its state, its seating and Algorithm 2.
 
 `StochasticEM` is the paper's procedure: seating is drawn, parameters take one step of MAP-EM.  It is a search, not a
 sampler of the posterior; that is `exact_gibbs.ExactGibbs`, behind the same interface.
 """
 
+import operator
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -19,13 +20,13 @@ from .starts import START_STEPS, cluster_features
 Floats = NDArray[np.float64]
 
 
-class State(NamedTuple):
+class Partition(NamedTuple):
     """A partition of the trees and the parameters of its components."""
 
     label: NDArray[np.int64]  # [tree], 0 .. n_components - 1
-    params: tm.Params
+    params: tm.Arrays
     concentration: float
-    priors: tm.Priors  # Dirichlet parameters; they change only if they are learnt
+    priors: Any  # Dirichlet parameters; they change only if they are learnt
 
 
 class Seats:
@@ -63,10 +64,10 @@ class Seats:
         return seating.seat(rng, first, self.log_lik, log_weight, reuse, tables)
 
 
-class Setting(NamedTuple):
+class ProcessPrior(NamedTuple):
     """What both samplers need to know besides the trees."""
 
-    priors: tm.Priors
+    priors: Any  # of the tree model
     concentration: float
     concentration_prior: tuple[float, float] | None = None  # shape and rate; None holds the concentration fixed
     # Of the exact sampler:
@@ -78,12 +79,12 @@ class Setting(NamedTuple):
 class StochasticEM:
     """Algorithm 2 of paper 000: sequential seating, then one MAP-EM step for every component."""
 
-    def __init__(self, batch: Batch, setting: Setting, features: Any, n_start: int):
-        self.batch, self.spec, self.setting, self.priors = batch, batch.spec, setting, setting.priors
+    def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int):
+        self.batch, self.model, self.setting, self.priors = batch, batch.model, setting, setting.priors
         self.features, self.n_start = features, n_start
-        self.log_uniform = batch.log_likelihood(tm.uniform_params(self.spec))[:, 0]
+        self.log_uniform = batch.log_likelihood(self.model.uniform())[:, 0]
 
-    def init(self, rng: np.random.Generator) -> State:
+    def init(self, rng: np.random.Generator) -> Partition:
         """Trees seated by k-means with n_start clusters, then a few updates of parameters drawn from the prior.
 
         A single group starts from the draw itself, as in the paper: once fitted to all trees, it would keep them.
@@ -92,59 +93,59 @@ class StochasticEM:
         if self.n_start > 1:
             label = cluster_features(self.features, self.n_start, rng)
         _, label = np.unique(label, return_inverse=True)
-        params = tm.draw_params(rng, self.spec, int(label.max()) + 1, self.priors)
-        state = State(label.astype(np.int64), params, self.setting.concentration, self.priors)
+        params = self.model.draw(rng, int(label.max()) + 1, self.priors)
+        state = Partition(label.astype(np.int64), params, self.setting.concentration, self.priors)
         for _ in range(START_STEPS if self.n_start > 1 else 0):
             state, _ = self._refresh(rng, state)
         return state
 
-    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+    def step(self, rng: np.random.Generator, state: Partition) -> tuple[Partition, Mapping[str, float]]:
         """One sweep: seat every tree, then update the parameters of every component that is left."""
         label, params = self._seat(rng, state)
         state, info = self._refresh(rng, state._replace(label=label, params=params))
-        n_groups = state.params.switch.shape[1]
+        n_groups = tm.n_components(state.params)
         state = state._replace(concentration=self._draw_concentration(rng, state.concentration, n_groups))
         return state, {"n_groups": float(n_groups), "log_joint": self.log_joint(state), **info}
 
-    def _seat(self, rng: np.random.Generator, state: State) -> tuple[NDArray[np.int64], tm.Params]:
+    def _seat(self, rng: np.random.Generator, state: Partition) -> tuple[NDArray[np.int64], tm.Arrays]:
         """Reseat with the new-component weight of Eq. (8) as the paper has it: the likelihood at uniform parameters."""
         columns = np.column_stack([self.batch.log_likelihood(state.params), self.log_uniform])
         seats = Seats(state.label, columns, n_empty=1)
-        parts: dict[int, tm.Params] = split(state.params)
+        parts = tm.split(state.params)
         done = 0
         while True:
             event, t, _ = seats.seat(rng, done, np.log(state.concentration), False)
             if event == seating.DONE:
                 return compact(seats, parts)
             column = int(seats.empty[0])
-            parts[column] = tm.draw_params(rng, self.spec, 1, self.priors)
+            parts[column] = self.model.draw(rng, 1, self.priors)
             seats.log_lik[:, column] = self.batch.log_likelihood(parts[column])[:, 0]
             seats.empty[0] = seats.add_column(self.log_uniform)
             done = t + 1
 
-    def _refresh(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+    def _refresh(self, rng: np.random.Generator, state: Partition) -> tuple[Partition, Mapping[str, float]]:
         """One step of MAP-EM for each component on its own trees; every shard is looked at once."""
         label, params = state.label, state.params
-        one = split(params)
-        flow = [tm.as_flow(self.spec, one[k]) for k in one]
-        sums = [tm.empty_sums(self.spec, flow[k]) for k in one]
-        shape: list[Any] | None = None
+        model, one = self.model, tm.split(params)
+        flow = [model.prepare(one[k]) for k in one]
+        sums = [model.empty_sums(1) for _ in one]
+        shape: tm.Arrays = None
         for s, shard in enumerate(self.batch.shards):
             mine = label[self.batch.rows[s]]
             copies = np.zeros((shard.n_distinct_trees, len(one)))  # of each distinct tree in each component
             np.add.at(copies, (shard.tree_id, mine), 1.0)
-            counts = tm.structure_counts(self.spec, params, shard, copies)
-            shape = list(counts) if shape is None else [a + b for a, b in zip(shape, counts, strict=True)]
-            for k in np.unique(mine).tolist():
-                part = shard.restrict(np.flatnonzero(mine == k))
-                messages, _ = tm.upward(flow[k], part, 1, self.batch.workspace)
-                tm.downward(flow[k], part, messages, part.sum_by_tree(None)[:, None], sums[k])
+            counts = model.shape_counts(params, shard, copies)
+            shape = counts if shape is None else tm.mapped(operator.add, shape, counts)
+            with self.batch.workspaces.borrowed() as workspace:
+                for k in np.unique(mine).tolist():
+                    part = shard.restrict(np.flatnonzero(mine == k))
+                    messages, _ = model.upward(flow[k], one[k], part, workspace)
+                    model.downward(flow[k], part, messages, part.sum_by_tree(None)[:, None], sums[k])
         parts = []
         for k in one:
-            alone = tm.ShapeCounts(*(x[..., k : k + 1] for x in shape or []))
-            expected = tm.counts_from_sums(self.spec, flow[k], sums[k], alone, 1)
-            parts.append(tm.m_step(self.spec, expected, one[k], self.priors))
-        return state._replace(params=join(parts)), {}
+            expected = model.counts(flow[k], sums[k], tm.taken(shape, slice(k, k + 1)), 1)
+            parts.append(model.m_step(expected, one[k], self.priors))
+        return state._replace(params=tm.joined(parts)), {}
 
     def _draw_concentration(self, rng: np.random.Generator, concentration: float, n_groups: int) -> float:
         """Escobar and West (1995), under a Gamma(shape, rate) prior; unchanged without one."""
@@ -157,9 +158,9 @@ class StochasticEM:
         more = rng.random() * (1.0 + odds) < odds
         return float(rng.gamma(shape + n_groups - (0.0 if more else 1.0)) / (rate - log_eta))
 
-    def log_joint(self, state: State) -> float:
+    def log_joint(self, state: Partition) -> float:
         """log of P(partition) times P(parameters) times P(trees | both), all constants included."""
-        n_groups = state.params.switch.shape[1]
+        n_groups = tm.n_components(state.params)
         count = np.bincount(state.label, minlength=n_groups)
         gamma, n = state.concentration, len(state.label)
         partition = n_groups * np.log(gamma) + gammaln(count).sum() + gammaln(gamma) - gammaln(gamma + n)
@@ -168,26 +169,26 @@ class StochasticEM:
         if self.setting.hyperprior is not None:
             shape, rate = self.setting.hyperprior
             partition += sum(gamma_log_density(alpha, shape, rate) for alpha in state.priors)
-        prior = tm.log_prior_density(self.spec, state.params, state.priors).sum()
+        prior = self.model.log_prior_density(state.params, state.priors).sum()
         log_lik = self.batch.log_likelihood(state.params)[np.arange(n), state.label]
         return float(partition + prior + log_lik.sum())
 
     # What a chain keeps and how it is written down.
 
-    def draw(self, state: State) -> Mapping[str, Any]:
+    def draw(self, state: Partition) -> Mapping[str, Any]:
         """The whole state; parameters vary in shape with the number of groups."""
         return self.pack(state)
 
-    def pack(self, state: State) -> Mapping[str, Any]:
+    def pack(self, state: Partition) -> Mapping[str, Any]:
         """The state as arrays."""
         learnt = {"concentration": np.array(state.concentration), "priors": np.array(state.priors)}
-        return {"label": state.label, **learnt, **state.params._asdict()}
+        return {"label": state.label, **learnt, **tm.named(state.params)}
 
-    def unpack(self, arrays: Mapping[str, Any]) -> State:
+    def unpack(self, arrays: Mapping[str, Any]) -> Partition:
         """The state from its arrays."""
-        params = tm.Params(*(np.array(arrays[name]) for name in tm.Params._fields))
-        priors = tm.Priors(*(float(x) for x in arrays["priors"]))
-        return State(np.array(arrays["label"]), params, float(arrays["concentration"]), priors)
+        params = tm.mapped(np.array, tm.unnamed(self.model.tables, arrays))
+        priors = self.model.priors_type(*(float(x) for x in arrays["priors"]))
+        return Partition(np.array(arrays["label"]), params, float(arrays["concentration"]), priors)
 
 
 def gamma_log_density(x: float, shape: float, rate: float) -> float:
@@ -195,18 +196,9 @@ def gamma_log_density(x: float, shape: float, rate: float) -> float:
     return float(shape * np.log(rate) - gammaln(shape) + (shape - 1.0) * np.log(x) - rate * x)
 
 
-def split(params: tm.Params) -> dict[int, tm.Params]:
-    """Components as parameter sets of their own, by number."""
-    return {k: tm.Params(*(x[..., k : k + 1] for x in params)) for k in range(params.switch.shape[1])}
-
-
-def join(parts: list[tm.Params]) -> tm.Params:
-    return tm.Params(*(np.concatenate(arrays, axis=-1) for arrays in zip(*parts, strict=True)))
-
-
-def compact(seats: Seats, parts: dict[int, tm.Params]) -> tuple[NDArray[np.int64], tm.Params]:
+def compact(seats: Seats, parts: dict[int, tm.Arrays]) -> tuple[NDArray[np.int64], tm.Arrays]:
     """Labels 0, 1, ... by first appearance of the column, and the parameters of the components that hold trees."""
     alive = np.sort(seats.active[: seats.n_active[0]])
     number = np.zeros(seats.n_columns, np.int64)
     number[alive] = np.arange(len(alive))
-    return number[seats.label], join([parts[int(k)] for k in alive])
+    return number[seats.label], tm.joined([parts[int(k)] for k in alive])

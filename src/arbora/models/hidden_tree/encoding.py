@@ -14,8 +14,10 @@ from ...errors import SettingError
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest, share
 from . import node_posteriors as nodes
-from . import tree_model as tm
+from .emissions.labels import Labels
+from .hidden_model import HiddenModel
 from .kernels import node_states
+from .tree_model import Arrays, n_components
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -68,8 +70,8 @@ def check_dtype(dtype: Any) -> Any:
 
 def encode(
     recipe: Recipe,
-    spec: tm.Spec,
-    params: tm.Params,
+    model: HiddenModel,
+    params: Arrays,
     forest: Forest,
     posterior: Floats | None = None,
     dtype: Any = np.float64,
@@ -78,59 +80,67 @@ def encode(
 
     Identical trees are encoded once; memory is proportional to the values that are not zero.
     """
-    n_components = params.switch.shape[1]
-    n_columns = sum(_widths(recipe, spec, n_components))
+    n_lanes = n_components(params)
+    n_columns = sum(_widths(recipe, model, n_lanes))
     dtype = check_dtype(dtype)
     if forest.n_trees == 0:
         return sparse.csr_array((0, n_columns), dtype=dtype)
-    (distinct,) = share(forest.arrays, spec.n_slots)
+    (distinct,) = share(forest.arrays, model.n_slots)
     once = forest.take(distinct.tree_first)
     given = np.ones((1, 1)) if posterior is None else posterior[distinct.tree_first]
     rows = []
     done = 0
-    for shard in nodes.plain_shards(spec, n_components, once):
+    for shard in nodes.plain_shards(model, n_lanes, once):
         mine = given[done : done + shard.n_trees] if posterior is not None else given
-        rows.append(_compact(_encode_shard(recipe, spec, params, shard, mine).astype(dtype, copy=False)))
+        rows.append(_compact(_encode_shard(recipe, model, params, shard, mine).astype(dtype, copy=False)))
         done += shard.n_trees
     return _compact(sparse.vstack(rows, format="csr")[distinct.tree_id])
 
 
-def column_names(recipe: Recipe, n_components: int, spec: tm.Spec, vocabulary: tuple[str, ...]) -> NDArray[Any]:
+def column_names(recipe: Recipe, n_lanes: int, model: HiddenModel, vocabulary: tuple[str, ...]) -> NDArray[Any]:
     """Names of the columns, component by component in each part."""
-    slots = [f"slot{l}" for l in range(spec.n_slots)] + ["root"]
+    slots = [f"slot{l}" for l in range(model.n_slots)] + ["root"]
     names: list[str] = []
     for part in recipe.parts:
-        for k in range(n_components):
+        for k in range(n_lanes):
             if part == "components":
                 names.append(f"component{k}")
                 continue
-            places = slots if part == "slots" else [f"label:{word}" for word in vocabulary]
-            names += [f"component{k}_{place}_state{i}" for place in places for i in range(spec.n_states)]
+            places = slots if part == "slots" else _labels(model).encoded_names(vocabulary)
+            names += [f"component{k}_{place}_state{i}" for place in places for i in range(model.n_states)]
     return np.array(names, object)
 
 
-def _widths(recipe: Recipe, spec: tm.Spec, n_components: int) -> list[int]:
+def _labels(model: HiddenModel) -> Labels:
+    """The emission, if its contents can be columns of an encoding."""
+    if not isinstance(model.emission, Labels):
+        raise SettingError("encoding='score' sums by label; take another for nodes without labels")
+    return model.emission
+
+
+def _widths(recipe: Recipe, model: HiddenModel, n_lanes: int) -> list[int]:
     """Columns of each part."""
-    one = {"slots": (spec.n_slots + 1) * spec.n_states, "labels": spec.n_labels * spec.n_states, "components": 1}
-    return [n_components * one[part] for part in recipe.parts]
+    one = {"slots": (model.n_slots + 1) * model.n_states, "labels": model.n_labels * model.n_states, "components": 1}
+    return [n_lanes * one[part] for part in recipe.parts]
 
 
-def _encode_shard(recipe: Recipe, spec: tm.Spec, params: tm.Params, shard: SharedForest, given: Floats) -> Any:
-    n_components = params.switch.shape[1]
-    state = nodes.node_posteriors(spec, params, shard, np.ones((shard.n_trees, n_components)))
+def _encode_shard(recipe: Recipe, model: HiddenModel, params: Arrays, shard: SharedForest, given: Floats) -> Any:
+    n_lanes = n_components(params)
+    state = nodes.node_posteriors(model, params, shard, np.ones((shard.n_trees, n_lanes)))
     start = np.append(0, shard.tree_root + 1)  # the root is the last node of its tree
-    weight = np.ones((shard.n_trees, n_components))
+    weight = np.ones((shard.n_trees, n_lanes))
     if recipe.weighted:
         weight = np.where(given < NEGLIGIBLE, 0.0, given)
-    slot, label = shard.units.slot, shard.units.label
+    slot = shard.units.slot
     parts = []
     for part in recipe.parts:
         if part == "slots":
-            rows = _sum_by_key(np.where(slot < 0, spec.n_slots, slot), start, state, spec.n_slots + 1, weight)
+            rows = _sum_by_key(np.where(slot < 0, model.n_slots, slot), start, state, model.n_slots + 1, weight)
         elif part == "labels":
+            label, n_labels = _labels(model).encoded(shard)
             known = label >= 0  # a label missing or never seen is no label
             where = np.append(0, np.cumsum(known))[start]
-            rows = _sum_by_key(label[known], where, state[known], spec.n_labels, weight)
+            rows = _sum_by_key(label[known], where, state[known], n_labels, weight)
         else:
             rows = sparse.csr_array(np.where(given < NEGLIGIBLE, 0.0, given))
         if recipe.log and part != "components":

@@ -1,4 +1,4 @@
-"""ExactGibbs: a sampler that leaves the posterior of the Dirichlet-process mixture of hidden trees invariant.
+"""ExactGibbs: a sampler that leaves the posterior of the Dirichlet-process mixture of trees invariant.
 
 A sweep seats every tree (Neal's Algorithm 8 with the reuse of Favaro and Teh 2013), draws hidden states and switches,
 proposes to split and merge groups given those, and draws parameters, concentration and, if asked, Dirichlet parameters.
@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from . import completed_counts as bg
 from . import tree_model as tm
-from .dp_samplers import Seats, Setting, State, StochasticEM, compact, join, split
+from .dp_samplers import Partition, ProcessPrior, Seats, StochasticEM, compact
 from .kernels import seating, split_bags
 from .passes import Batch
 
@@ -24,47 +24,47 @@ LEAST, MOST = 1e-3, 1e3
 class ExactGibbs(StochasticEM):
     """Partition, parameters and, if they have priors, concentration and Dirichlet parameters from their posterior."""
 
-    def __init__(self, batch: Batch, setting: Setting, features: Any, n_start: int):
+    def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int):
         super().__init__(batch, setting, features, n_start)
-        self.drawer = bg.BagDrawer(batch)
+        self.bags = batch.model.completed(batch)
 
-    def _seat(self, rng: np.random.Generator, state: State) -> tuple[NDArray[np.int64], tm.Params]:
+    def _seat(self, rng: np.random.Generator, state: Partition) -> tuple[NDArray[np.int64], tm.Arrays]:
         """Algorithm 8 with a pool of empty components drawn from the prior, refilled when one is taken."""
         n_empty = self.setting.n_auxiliary
-        pool = tm.draw_params(rng, self.spec, n_empty, state.priors)
-        together = join([state.params, pool])
+        pool = self.model.draw(rng, n_empty, state.priors)
+        together = tm.joined([state.params, pool])
         seats = Seats(state.label, self.batch.log_likelihood(together), n_empty=n_empty)
-        parts = split(together)
+        parts = tm.split(together)
         log_weight = np.log(state.concentration / n_empty)
         done = 0
         while True:
             event, t, position = seats.seat(rng, done, log_weight, True)
             if event == seating.DONE:
                 return compact(seats, parts)
-            fresh = tm.draw_params(rng, self.spec, 1, state.priors)
+            fresh = self.model.draw(rng, 1, state.priors)
             column = seats.add_column(self.batch.log_likelihood(fresh)[:, 0])
             parts[column] = fresh
             seats.empty[position] = column
             done = t + 1
 
-    def _refresh(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+    def _refresh(self, rng: np.random.Generator, state: Partition) -> tuple[Partition, Mapping[str, float]]:
         """Hidden states given parameters; then, parameters integrated out, splits and merges; then parameters."""
-        bags = self.drawer.draw(rng, state.label, state.params)
+        bags = self.bags.draw(rng, state.label, state.params)
         label, info = self._split_merge(rng, state, bags)
         n_groups = int(label.max()) + 1
-        cells = bg.counts_by_component(self.spec, bags, label, n_groups)
+        cells = bg.counts_by_component(bags, label, n_groups, self.bags.layout.end)
         priors = state.priors
         if self.setting.hyperprior is not None:
-            priors = draw_priors(rng, self.spec, priors, cells, self.setting.hyperprior)
-        params = tm.draw_params(rng, self.spec, n_groups, priors, bg.as_counts(self.spec, cells))
+            priors = draw_priors(rng, self.bags, priors, cells, self.setting.hyperprior)
+        params = self.model.draw(rng, n_groups, priors, self.bags.counts(cells))
         return state._replace(label=label, params=params, priors=priors), info
 
     def _split_merge(
-        self, rng: np.random.Generator, state: State, bags: split_bags.Bags
+        self, rng: np.random.Generator, state: Partition, bags: split_bags.Bags
     ) -> tuple[NDArray[np.int64], Mapping[str, float]]:
         """Propose some splits and merges; groups keep the order of their numbers."""
         label = state.label.copy()
-        table, layout = bg.table_of(self.spec, state.priors), self.drawer.layout
+        table, layout = self.bags.table(state.priors), self.bags.layout
         done = np.zeros(3)
         for _ in range(self.setting.n_split_merge):
             kind = split_bags.split_or_merge(rng, label, bags, table, layout, np.log(state.concentration), N_SCANS)
@@ -74,8 +74,8 @@ class ExactGibbs(StochasticEM):
 
 
 def draw_priors(
-    rng: np.random.Generator, spec: tm.Spec, priors: tm.Priors, cells: Any, hyperprior: tuple[float, float]
-) -> tm.Priors:
+    rng: np.random.Generator, bags: tm.CompletedCounts, priors: Any, cells: Any, hyperprior: tuple[float, float]
+) -> Any:
     """Slice-sample each Dirichlet parameter under its gamma prior, given counts; parameters are integrated out."""
     shape, rate = hyperprior
     values = list(priors)
@@ -83,11 +83,11 @@ def draw_priors(
 
         def log_density(log_alpha: float, x: int = x) -> float:
             values[x] = float(np.exp(log_alpha))
-            marginal = bg.log_marginal(spec, cells, tm.Priors(*values))[x]
+            marginal = bg.log_marginal(bags.table(type(priors)(*values)), bags.kinds(), cells)[x]
             return float(marginal + shape * log_alpha - rate * values[x])
 
         values[x] = float(np.exp(slice_sample(rng, log_density, np.log(now), np.log(LEAST), np.log(MOST))))
-    return tm.Priors(*values)
+    return type(priors)(*values)
 
 
 def slice_sample(

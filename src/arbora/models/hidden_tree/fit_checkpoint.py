@@ -42,7 +42,7 @@ class FitCheckpoint:
         self.path, self.settings = path, {name: plain(value) for name, value in settings.items()}
         self.written_at = time.monotonic()
 
-    def read(self, rng: np.random.Generator, shapes: tm.Params) -> Progress:
+    def read(self, rng: np.random.Generator, tables: tm.Arrays, n_components: int) -> Progress:
         """What an earlier run left, if there was one; then the generator goes on as it would have there."""
         if self.path is None or not os.path.exists(self.path):
             return Progress()
@@ -51,7 +51,8 @@ class FitCheckpoint:
             raise ModelFileError(f"{self.path}: checkpoint version {version}, wanted {VERSION}; resume it with its own")
         try:
             self._compare(header["settings"])
-            best, current = (_unpack(header[name], take(arrays, name), shapes) for name in ("best", "current"))
+            kept = ((header[name], take(arrays, name)) for name in ("best", "current"))
+            best, current = (_unpack(told, values, tables, n_components) for told, values in kept)
             n_done = header["n_done"]
             if type(n_done) is not int or n_done < 0 or (best is None) != (n_done == 0):
                 raise ValueError("its numbers of starts make no sense")
@@ -80,7 +81,7 @@ class FitCheckpoint:
         for name, result in (("best", progress.best), ("current", progress.current)):
             header[name] = None if result is None else [result.history, result.converged, result.interrupted]
             if result is not None:
-                arrays |= put(name, {"weight": result.params.weight, **result.params.tree._asdict()})
+                arrays |= put(name, {"weight": result.params.weight, **tm.named(result.params.tree)})
         write_container(self.path, "fit", VERSION, header, arrays)
         self.written_at = time.monotonic()
 
@@ -94,16 +95,17 @@ def state_digest(random_state: np.random.Generator | np.random.RandomState) -> s
     return f"generator {hashlib.sha256(json.dumps(plain(state)).encode()).hexdigest()[:16]}"
 
 
-def _unpack(told: Any, arrays: Mapping[str, Any], shapes: tm.Params) -> Result | None:
+def _unpack(told: Any, arrays: Mapping[str, Any], tables: tm.Arrays, n_components: int) -> Result | None:
     if told is None:
         return None
-    for name, shape in zip(tm.Params._fields, shapes, strict=True):
+    for name, table in tm.named(tables).items():
         values = arrays[name]
-        if values.shape != shape or values.dtype != np.float64 or not ((values >= 0) & (values <= 1 + 1e-9)).all():
+        sound = values.shape == (*table.shape, n_components) and values.dtype == np.float64
+        if not sound or not ((values >= table.least) & (values <= table.most + 1e-9)).all():
             raise ValueError(f"{name} is not what it should be")
     weight = arrays["weight"]
-    if weight.shape != shapes.switch[-1:] or not np.isclose(weight.sum(), 1.0) or not (weight >= 0).all():
+    if weight.shape != (n_components,) or not np.isclose(weight.sum(), 1.0) or not (weight >= 0).all():
         raise ValueError("the weights of the components are not what they should be")
-    params = MixtureParams(arrays["weight"], tm.Params(*(arrays[name] for name in tm.Params._fields)))
+    params = MixtureParams(weight, tm.unnamed(tables, arrays))
     history, converged, interrupted = told
     return EMResult(params, [float(value) for value in history], bool(converged), bool(interrupted))

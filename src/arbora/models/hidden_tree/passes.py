@@ -1,10 +1,9 @@
-"""Passes over trees: the E-step of a mixture of hidden trees and its relatives, over shards, threads and machines.
+"""Passes over trees: the E-step of a mixture of trees and its relatives, over shards, threads and machines.
 
 Counts are sums, so shards simply add; the functions of one shard are the same wherever they run.
 """
 
 import operator
-import threading
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -18,7 +17,8 @@ from ...forest.sharing import SharedForest
 from ...forest.store import StoredShards
 from ...inference import distribute
 from . import tree_model as tm
-from .kernels import upward_downward as ud
+from .distributions import TINY
+from .lanes import Workspace, Workspaces
 
 Floats = NDArray[np.float64]
 
@@ -27,14 +27,14 @@ class MixtureParams(NamedTuple):
     """Mixing weights and the parameters of all components."""
 
     weight: Floats  # [k]
-    tree: tm.Params
+    tree: tm.Arrays
 
 
 class MixtureCounts(NamedTuple):
     """Expected counts of a set of trees; they add."""
 
     weight: Floats  # [k]
-    tree: tm.Counts
+    tree: tm.Arrays
 
 
 # ---- one shard ------------------------------------------------------------------------------------------------------
@@ -43,13 +43,10 @@ class MixtureCounts(NamedTuple):
 class Job(NamedTuple):
     """What a pass needs to know of the model; the same for all shards."""
 
-    spec: tm.Spec
+    model: tm.TreeModel
     params: MixtureParams
-    flow: ud.Flow
-
-    @property
-    def n_components(self) -> int:
-        return int(self.params.tree.switch.shape[1])
+    flow: Any  # parameters in the form of the kernels
+    workspaces: Workspaces
 
 
 class ShardTrees(NamedTuple):
@@ -62,35 +59,36 @@ class ShardTrees(NamedTuple):
 class ShardSums(NamedTuple):
     """What the E-step adds up."""
 
-    sums: ud.Sums
-    shape: tm.ShapeCounts
+    sums: tm.Arrays
+    shape: tm.Arrays
     weight: Floats  # [k]
     log_likelihood: Floats  # an array of one number, so that it can be added to
 
 
-OnShard = Callable[[Job, SharedForest, ShardTrees, tm.Workspace], Any]
+OnShard = Callable[[Job, SharedForest, ShardTrees, Workspace], Any]
 
 
-def tree_log_prob(job: Job, shard: SharedForest, trees: ShardTrees, workspace: tm.Workspace) -> Floats:
+def tree_log_prob(job: Job, shard: SharedForest, trees: ShardTrees, workspace: Workspace) -> Floats:
     """Log P(tree | component) of every tree of the shard."""
     return np.asarray(_distinct(job, shard, workspace)[1][shard.tree_id])
 
 
-def root_states(job: Job, shard: SharedForest, trees: ShardTrees, workspace: tm.Workspace) -> Floats:
+def root_states(job: Job, shard: SharedForest, trees: ShardTrees, workspace: Workspace) -> Floats:
     """P(state of the root | tree, component), [tree, state, component]; zero where the tree is impossible."""
     messages, log_prob = _distinct(job, shard, workspace)
-    root = tm.from_lanes(messages.up[shard.tree_root], log_prob.shape[1])
+    model: Any = job.model  # one with hidden states
+    root = model.root_states(messages, shard, log_prob.shape[1])
     root = root * np.isfinite(log_prob)[:, None, :]
     return np.asarray(root[shard.tree_id])
 
 
-def mixture_log_likelihood(job: Job, shard: SharedForest, trees: ShardTrees, workspace: tm.Workspace) -> float:
+def mixture_log_likelihood(job: Job, shard: SharedForest, trees: ShardTrees, workspace: Workspace) -> float:
     """Weighted log-likelihood of the mixture, trees with probability zero left out."""
     _, log_prob = _distinct(job, shard, workspace)
     return responsibilities(log_prob, job.params.weight, shard.sum_by_tree(trees.weight))[1]
 
 
-def expected_sums(job: Job, shard: SharedForest, trees: ShardTrees, workspace: tm.Workspace) -> ShardSums:
+def expected_sums(job: Job, shard: SharedForest, trees: ShardTrees, workspace: Workspace) -> ShardSums:
     """The E-step on one shard."""
     messages, log_prob = _distinct(job, shard, workspace)
     resp, log_likelihood = responsibilities(log_prob, job.params.weight, shard.sum_by_tree(trees.weight))
@@ -98,31 +96,30 @@ def expected_sums(job: Job, shard: SharedForest, trees: ShardTrees, workspace: t
         given = np.zeros_like(log_prob)
         np.add.at(given, shard.tree_id, trees.resp)
         resp = np.where(np.isfinite(log_prob), given, 0.0)
-    sums = tm.empty_sums(job.spec, job.flow)
-    tm.downward(job.flow, shard, messages, resp, sums)
-    shape = tm.structure_counts(job.spec, job.params.tree, shard, resp)
+    sums = job.model.empty_sums(resp.shape[1])
+    job.model.downward(job.flow, shard, messages, resp, sums)
+    shape = job.model.shape_counts(job.params.tree, shard, resp)
     return ShardSums(sums, shape, resp.sum(axis=0), np.array([log_likelihood]))
 
 
-def _distinct(job: Job, shard: SharedForest, workspace: tm.Workspace) -> tuple[ud.Messages, Floats]:
-    messages, log_prob = tm.upward(job.flow, shard, job.n_components, workspace)
-    if tm.needs_structure(job.spec):
-        log_prob += tm.structure_log_prob(job.spec, job.params.tree, shard)
+def _distinct(job: Job, shard: SharedForest, workspace: Workspace) -> tuple[Any, Floats]:
+    messages, log_prob = job.model.upward(job.flow, job.params.tree, shard, workspace)
+    of_shape = job.model.shape_log_prob(job.params.tree, shard)
+    if of_shape is not None:
+        log_prob += of_shape
     return messages, log_prob
 
 
 def add_into(a: ShardSums, b: ShardSums) -> ShardSums:
     """a + b, in the memory of a."""
-    for into, x in zip((*a.sums, *a.shape, a.weight, a.log_likelihood), (*b.sums, *b.shape, *b[2:]), strict=True):
-        into += x
+    tm.add_into(a, b)
     return a
 
 
 def add_sums(a: ShardSums, b: ShardSums) -> ShardSums:
     """a + b; both stay as they are, since a cluster may need them again."""
-    sums = ud.Sums(*map(operator.add, a.sums, b.sums))
-    shape = tm.ShapeCounts(*map(operator.add, a.shape, b.shape))
-    return ShardSums(sums, shape, a.weight + b.weight, a.log_likelihood + b.log_likelihood)
+    total: ShardSums = tm.mapped(operator.add, a, b)
+    return total
 
 
 # ---- all shards -----------------------------------------------------------------------------------------------------
@@ -131,25 +128,24 @@ def add_sums(a: ShardSums, b: ShardSums) -> ShardSums:
 class Batch:
     """Trees ready for the passes: shards, in memory or in a store, weights of trees, and who works on them."""
 
-    def __init__(self, spec: tm.Spec, shards: Sequence[SharedForest], sample_weight: Floats | None, n_threads: int):
-        self.spec, self.shards, self.n_threads = spec, shards, n_threads
+    def __init__(
+        self, model: tm.TreeModel, shards: Sequence[SharedForest], sample_weight: Floats | None, n_threads: int
+    ):
+        self.model, self.shards, self.n_threads = model, shards, n_threads
         sizes = shards.sizes if isinstance(shards, StoredShards) else [shard.n_trees for shard in shards]
         cuts = np.cumsum([0, *sizes])
         self.n_trees = int(cuts[-1])
         self.rows = [slice(int(lo), int(hi)) for lo, hi in pairwise(cuts)]
         self.sample_weight = sample_weight
         self.total_weight = float(self.n_trees if sample_weight is None else sample_weight.sum())
-        self.workspace = tm.Workspace()
+        self.workspaces = Workspaces()
         self.pool = ThreadPoolExecutor(n_threads) if n_threads > 1 and len(shards) > 1 else None
         # Only what lies in a store can be read by other machines; trees in memory stay here.
         self.cluster = distribute.active() if isinstance(shards, StoredShards) else None
 
     def __getstate__(self) -> dict[str, Any]:
         # To another process go the trees; threads and their memory are made anew there.
-        return {**self.__dict__, "workspace": None, "pool": None, "n_threads": 1, "cluster": None}
-
-    def __setstate__(self, state: dict[str, Any]) -> None:
-        self.__dict__.update(state, workspace=tm.Workspace())
+        return {**self.__dict__, "pool": None, "n_threads": 1, "cluster": None}
 
     def __enter__(self) -> Self:
         return self
@@ -165,7 +161,7 @@ class Batch:
         return ShardTrees(weight, None if resp is None else resp[rows])
 
     def _job(self, params: MixtureParams) -> Job:
-        return Job(self.spec, params, tm.as_flow(self.spec, params.tree))
+        return Job(self.model, params, self.model.prepare(params.tree), self.workspaces)
 
     def _map(self, function: OnShard, job: Job, resp: Floats | None = None) -> Iterator[Any]:
         """The function of every shard, in order, whoever computes it."""
@@ -176,7 +172,8 @@ class Batch:
             return
 
         def one(s: int) -> Any:
-            return function(job, self.shards[s], self._trees(s, resp), self.workspace)
+            with self.workspaces.borrowed() as workspace:
+                return function(job, self.shards[s], self._trees(s, resp), workspace)
 
         numbers = range(len(self.shards))
         yield from map(one, numbers) if self.pool is None else _ahead(self.pool, one, numbers, 2 * self.n_threads)
@@ -202,15 +199,16 @@ class Batch:
         length = self.cluster.run_length(len(every))
         return [every[lo : lo + length] for lo in range(0, len(every), length)]
 
-    def log_likelihood(self, params: tm.Params) -> Floats:
+    def log_likelihood(self, params: tm.Arrays) -> Floats:
         """Log P(tree | component) of every tree, not of the distinct ones only."""
-        return self._by_tree(tree_log_prob, params, (params.switch.shape[1],))
+        return self._by_tree(tree_log_prob, params, (tm.n_components(params),))
 
-    def root_posterior(self, params: tm.Params) -> Floats:
+    def root_posterior(self, params: tm.Arrays) -> Floats:
         """P(state of the root | tree, component), [tree, state, component]; zero where the tree is impossible."""
-        return self._by_tree(root_states, params, (self.spec.n_states, params.switch.shape[1]))
+        model: Any = self.model
+        return self._by_tree(root_states, params, (model.n_states, tm.n_components(params)))
 
-    def _by_tree(self, function: OnShard, params: tm.Params, shape: tuple[int, ...]) -> Floats:
+    def _by_tree(self, function: OnShard, params: tm.Arrays, shape: tuple[int, ...]) -> Floats:
         out = np.empty((self.n_trees, *shape))
         job = self._job(MixtureParams(np.ones(0), params))  # weights of components do not matter here
         for rows, values in zip(self.rows, self._map(function, job), strict=True):
@@ -225,19 +223,17 @@ class Batch:
         """The E-step: expected counts and log-likelihood; `resp`[tree, component] is taken as given if it is."""
         job = self._job(params)
         total = self._sum(expected_sums, job, add_into, add_sums, resp)
-        counts = tm.counts_from_sums(self.spec, job.flow, total.sums, total.shape, len(params.weight))
+        counts = self.model.counts(job.flow, total.sums, total.shape, len(params.weight))
         return MixtureCounts(total.weight, counts), float(total.log_likelihood[0])
 
 
 _Run = list[tuple[int, int, ShardTrees]]  # file of the store, first tree there, and what is known of the trees
-_here = threading.local()
 
 
 def _each(run: _Run, shards: StoredShards, job: Job, function: OnShard) -> list[Any]:
     """On a worker: the function of some shards."""
-    if not hasattr(_here, "workspace"):
-        _here.workspace = tm.Workspace()
-    return [function(job, shards.piece(number, lo), trees, _here.workspace) for number, lo, trees in run]
+    with job.workspaces.borrowed() as workspace:
+        return [function(job, shards.piece(number, lo), trees, workspace) for number, lo, trees in run]
 
 
 def _added(run: _Run, shards: StoredShards, job: Job, function: OnShard, add: Any) -> Any:
@@ -269,7 +265,7 @@ def responsibilities(log_prob: Floats, weight: Floats, tree_weight: Floats) -> t
     total = resp.sum(axis=1, keepdims=True)
     total[~possible] = 1.0
     resp *= tree_weight[:, None] / total
-    resp[resp < tm.TINY] = 0.0
+    resp[resp < TINY] = 0.0
     log_norm = np.where(possible, top[:, 0] + np.log(total[:, 0]), 0.0)
     return resp, float(np.dot(tree_weight, np.where(possible, log_norm, 0.0)))
 

@@ -7,10 +7,10 @@ from ...errors import ArboraError
 from ...forest.forest import MISSING, Forest
 from ...forest.sharing import share
 from ...seeds import draw_rows
-from . import tree_model as tm
+from .hidden_model import HiddenModel
 from .kernels import node_states
 from .node_posteriors import plain_shards
-from .passes import Batch, log_joint, log_sum
+from .passes import Batch, MixtureParams, log_joint, log_sum
 
 # A drawn tree larger than this is taken as a sign that the branching does not die out.
 MAX_NODES = 1_000_000
@@ -18,9 +18,8 @@ MAX_NODES = 1_000_000
 
 def draw_forest(
     rng: np.random.Generator,
-    spec: tm.Spec,
-    weight: NDArray[np.float64],
-    params: tm.Params,
+    model: HiddenModel,
+    params: MixtureParams,
     vocabulary: tuple[str, ...],
     n_samples: int,
     skeleton: Forest | None,
@@ -28,50 +27,42 @@ def draw_forest(
     """Trees with their component as target: shapes first (or given), then labels from the leaves up."""
     if not vocabulary:
         raise ArboraError("sample: the model knows no labels, so it has none to draw")
-    proba = np.tile(weight, (n_samples, 1)) if skeleton is None else shape_posterior(spec, weight, params, skeleton)
+    proba = np.tile(params.weight, (n_samples, 1)) if skeleton is None else shape_posterior(model, params, skeleton)
     component = draw_rows(rng, proba)
-    shape = _draw_shapes(rng, spec, params, component) if skeleton is None else skeleton
+    shape = model.draw_shapes(rng, params.tree, component) if skeleton is None else skeleton
     lane = np.repeat(component, shape.sizes)
     label = np.empty(shape.n_nodes, np.int32)
-    arrays = (params.leaf, params.emission, params.switch, params.transition)
-    if not spec.absent_is_state:  # a row for the absent child keeps one signature; it is never read
-        arrays = (*arrays[:3], np.pad(params.transition, ((0, 0), (0, 1), (0, 0), (0, 0))))
     node = 0
-    for shard in plain_shards(spec, 1, shape):
+    for shard in plain_shards(model, 1, shape):
         rows = slice(node, node + shard.n_units)
-        _, label[rows] = node_states.draw_states_labels(
-            rng, shard.units, lane[rows].copy(), arrays, not spec.absent_is_state
-        )
+        label[rows] = model.draw_labels(rng, params.tree, shard, lane[rows].copy())
         node += shard.n_units
     return Forest(shape.parent, shape.slot, label, shape.tree_start, vocabulary, target=component, name=shape.name)
 
 
-def shape_posterior(
-    spec: tm.Spec, weight: NDArray[np.float64], params: tm.Params, skeleton: Forest
-) -> NDArray[np.float64]:
+def shape_posterior(model: HiddenModel, params: MixtureParams, skeleton: Forest) -> NDArray[np.float64]:
     """P(component | shape) of every tree; the mixing weights where no component can produce the shape.
 
     A tree whose labels are all missing has the probability of its shape: every labelling is summed over.
     """
     blank = np.full(skeleton.n_nodes, MISSING, np.int32)
     bare = Forest(skeleton.parent, skeleton.slot, blank, skeleton.tree_start, skeleton.vocabulary)
-    joint = log_joint(Batch(spec, share(bare.arrays, spec.n_slots), None, 1).log_likelihood(params), weight)
+    batch = Batch(model, share(bare.arrays, model.n_slots), None, 1)
+    joint = log_joint(batch.log_likelihood(params.tree), params.weight)
     total = log_sum(joint)
     impossible = ~np.isfinite(total)
     proba = np.exp(joint - np.where(impossible, 0.0, total)[:, None])
-    proba[impossible] = weight
+    proba[impossible] = params.weight
     return np.asarray(proba)
 
 
-def _draw_shapes(rng: np.random.Generator, spec: tm.Spec, params: tm.Params, component: NDArray[np.int64]) -> Forest:
-    if spec.structure is None:
-        raise ArboraError(
-            "sample: this model says nothing about shapes; give skeleton=forest to draw labels for given shapes, "
-            "or fit with structure='branching'"
-        )
-    children = params.branching.sum(axis=0)
-    if spec.pooled:
-        last = params.branching[-1]
+def draw_shapes(
+    rng: np.random.Generator, branching: NDArray[np.float64], component: NDArray[np.int64], pooled: bool
+) -> Forest:
+    """Trees without labels, one for each component given, by branching[slot, component]."""
+    children = branching.sum(axis=0)
+    if pooled:
+        last = branching[-1]
         children += last / np.maximum(1.0 - last, 1e-12) - last
     endless = component[children[component] >= 1.0]
     if len(endless):
@@ -80,7 +71,7 @@ def _draw_shapes(rng: np.random.Generator, spec: tm.Spec, params: tm.Params, com
             f"sample: component {k} has {children[k]:.2f} children a node on average, so its trees may never end; "
             f"fit with a lower branching_prior or more trees, or give skeleton="
         )
-    parent, slot, tree, done = node_states.draw_shapes(rng, params.branching, component, MAX_NODES, spec.pooled)
+    parent, slot, tree, done = node_states.draw_shapes(rng, branching, component, MAX_NODES, pooled)
     if done < len(component):
         raise ArboraError(
             f"sample: a tree of component {component[done]} grew beyond {MAX_NODES} nodes; give skeleton= for shapes"

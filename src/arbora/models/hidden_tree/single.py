@@ -10,9 +10,10 @@ from ...forest.forest import Forest
 from ...inference.em import EMResult
 from ..assignments import Assignments
 from . import node_posteriors as nodes
-from . import tree_model as tm
-from .mixture import PROBABILITIES, SHARD_BYTES, HiddenTreeMixture
+from .finite import SHARD_BYTES
+from .mixture import HiddenTreeMixture
 from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
+from .switching_tree import Absent, Structure
 
 Floats = NDArray[np.float64]
 
@@ -27,8 +28,8 @@ class HiddenTree(HiddenTreeMixture):
         self,
         n_states: int = 4,
         *,
-        absent: tm.Absent = "bottom",
-        structure: tm.Structure = "branching",
+        absent: Absent = "bottom",
+        structure: Structure = "branching",
         prior: float = 1.1,
         leaf_prior: float | None = None,
         emission_prior: float | None = None,
@@ -88,7 +89,7 @@ class HiddenTree(HiddenTreeMixture):
         transition_prob: ArrayLike,
         branching_prob: ArrayLike | None = None,
         vocabulary: Any = None,
-        absent: tm.Absent = "bottom",
+        absent: Absent = "bottom",
     ) -> Self:
         """A fitted model with these parameters, without component axis; a vocabulary left out is "0", "1", ..."""
         return super().from_parameters(
@@ -103,13 +104,11 @@ class HiddenTree(HiddenTreeMixture):
         )
 
     @classmethod
-    def _sized(cls, n_components: int, n_states: int, absent: tm.Absent, structure: tm.Structure) -> Self:
+    def _sized(cls, n_components: int, n_states: int, absent: Absent, structure: Structure) -> Self:
         return cls(n_states=n_states, absent=absent, structure=structure)
 
-    def _set_fitted_params(self, params: MixtureParams) -> None:
-        super()._set_fitted_params(params)
-        for name in PROBABILITIES:
-            setattr(self, name, getattr(self, name)[0])
+    def _store(self, name: str, values: Floats) -> None:
+        setattr(self, name, values[0])
 
     def _by_component(self, name: str) -> Floats:
         return np.asarray(getattr(self, name)[None])
@@ -128,10 +127,11 @@ class HiddenTree(HiddenTreeMixture):
             first = np.full(self.n_states, batch.n_trees)
             np.minimum.at(first, root, np.arange(batch.n_trees))
             order = np.lexsort((first, -np.bincount(root, minlength=self.n_states)))
-            tree = tm.reorder_states(batch.spec, result.params.tree, order)
+            model: Any = batch.model  # it has hidden states
+            tree = model.reorder_states(result.params.tree, order)
             result = result._replace(params=MixtureParams(result.params.weight, tree))
             if counts is not None:
-                counts = counts._replace(tree=tm.reorder_states(batch.spec, counts.tree, order))
+                counts = counts._replace(tree=model.reorder_states(counts.tree, order))
         super()._keep(result, batch, forest, counts, reorder=False)
         self.labels_ = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
         self.merge_loss_ = None  # clusters are states of the root, not components

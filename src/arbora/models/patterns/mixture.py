@@ -23,6 +23,7 @@ from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..merging import GroupsWithinGroups
 from ..model_file import plain
+from ..sampled import Sampled
 from ..settings import check_count, check_number
 from . import families as fm
 from . import fitted as ft
@@ -52,7 +53,7 @@ class Novelty(NamedTuple):
     unseen_share: Floats  # [tree]: share of its patterns that the model has no column for
 
 
-class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
+class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator):
     """Cluster trees by the local patterns they contain; the number of groups is learnt or given.
 
     A tree is the set of its patterns (`TreePatterns`).  A group is a Dirichlet-multinomial over patterns, shrunk to the
@@ -296,36 +297,9 @@ class PatternMixture(GroupsWithinGroups, ClusterMixin, ForestEstimator):
 
     # ---- the posterior of the partition -------------------------------------------------------------------------
 
-    def draws(self) -> Ints:
-        """Groups of the kept draws, [chain, draw, tree], called after the groups of `labels_` they overlap most.
-
-        Trees are those of `fitted_trees_`; groups without a counterpart get numbers from n_components_ on.
-        """
-        return diagnostics.align_labels(self._draws(), self.labels_[self.fitted_trees_])
-
-    def n_components_posterior(self) -> diagnostics.GroupCount:
-        """Posterior of the number of groups, given strengths and power."""
-        return diagnostics.n_groups_posterior(self._draws())
-
-    def co_clustering(self) -> Floats:
-        """How often two trees of `fitted_trees_` share a group, [tree, tree]."""
-        return diagnostics.co_clustering_matrix(self._draws())
-
-    def point_estimate(self, loss: Literal["vi", "binder"] = "vi") -> diagnostics.PointEstimate:
-        """The partition of least expected loss under the draws."""
-        return diagnostics.point_estimate(self._draws(), loss=loss, random_state=0)
-
-    def chain_report(self) -> diagnostics.ChainReport:
-        """Whether the chains agree, in words and figures."""
-        joint = self._trace().info["log_joint"][:, self._trace().draw_sweep]
-        return diagnostics.check_chains(self._draws(), log_joint=joint)
-
-    def _trace(self) -> Trace:
-        check_is_fitted(self, "trace_")
-        return self.trace_
-
-    def _draws(self) -> Ints:
-        return np.asarray(self._trace().stack("label"), np.int64)
+    def _groups_of_drawn(self) -> Ints:
+        """Draws are of the trees `fitted_trees_`."""
+        return self.labels_[self.fitted_trees_]
 
     # ---- trees --------------------------------------------------------------------------------------------------
 

@@ -1,0 +1,352 @@
+"""InfiniteMixture: a Dirichlet-process mixture of any tree model; the number of groups is learnt.
+
+A subclass names its settings, gives a `TreeModel` of the training trees, and shows a draw as a `FiniteMixture`.
+"""
+
+import os
+import warnings
+from typing import Any, ClassVar, Literal, Self
+
+import numpy as np
+from numpy.typing import NDArray
+from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
+
+from ...errors import ChainsDisagreeWarning, SettingError
+from ...forest.forest import Forest
+from ...inference.chains import Trace, run_chains
+from ...inference.diagnostics import NEW_GROUP
+from ...seeds import resolve_seed
+from ..assignments import Assignments
+from ..file_checks import check_array
+from ..forest_estimator import ForestEstimator, fingerprint, unseen_by_tree
+from ..merging import MergedByLoss, check_losses, expected_losses
+from ..model_file import plain
+from ..sampled import Sampled, central_draw, spread_out
+from ..settings import MOST_CHAINS, check_count, check_number
+from . import tree_model as tm
+from .dp_samplers import ProcessPrior, Seats, StochasticEM
+from .exact_gibbs import ExactGibbs
+from .finite import SHARD_BYTES, FiniteMixture, shards_of
+from .passes import Batch, log_sum
+from .starts import hellinger_features
+
+Floats = NDArray[np.float64]
+
+MAX_COMPARED = 100  # draws among which the central one is looked for
+MOST_AUXILIARY = 10**4  # groups that are drawn from the prior for every tree, and lie in memory
+
+
+class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
+    """A Dirichlet-process mixture of tree models: chains, the chosen draw, new groups, files; subclasses choose."""
+
+    _saved: ClassVar[tuple[str, ...]] = (
+        "vocabulary_",
+        "spec_",
+        "weight_",
+        "labels_",
+        "merge_loss_",
+        "group_size_",
+        "n_components_",
+        "concentration_",
+        "priors_",
+        "n_nodes_seen_",
+        "history_",
+        "n_iter_",
+        "provenance_",
+    )
+    _streams: ClassVar[bool] = True
+    #: The tree model, which reads itself from a file.
+    _model_type: ClassVar[Any]
+
+    # Settings that every subclass has in its __init__; those with a value here need not be settings.
+    concentration: float
+    n_iter: int
+    n_start: int
+    n_chains: int
+    random_state: Any
+    concentration_prior: tuple[float, float] | None = None
+    update: Literal["em", "gibbs"] = "gibbs"
+    burn_in: int | None = None
+    thin: int = 1
+    n_auxiliary: int = 3
+    n_split_merge: int = 5
+    hyperprior: tuple[float, float] | None = None
+    novelty: float = 0.5
+    shard_bytes: int = SHARD_BYTES
+    checkpoint: str | os.PathLike[str] | None = None
+    n_jobs: int | None = None
+    verbose: int = 0
+
+    def _new_model(self, forest: Forest) -> tm.TreeModel:
+        """The tree model of these trees, by the settings."""
+        raise NotImplementedError
+
+    def _check_priors(self) -> Any:
+        """Raise on impossible settings of the tree model; the priors of the fit."""
+        raise NotImplementedError
+
+    def _finite(self) -> FiniteMixture:
+        """A finite mixture of the same tree model, of `n_components_` components and not yet fitted."""
+        raise NotImplementedError
+
+    def _marks(self) -> list[str]:
+        """What a checkpoint depends on beside trees and settings."""
+        return []
+
+    # ---- fitting ------------------------------------------------------------------------------------------------
+
+    def fit(self, X: Any, y: Any = None) -> Self:
+        """Run the chains; y is ignored.  Ctrl-C keeps what was sampled so far."""
+        priors = self._check_priors()
+        self._check_settings()
+        forest = self._check_forest(X)
+        model = self._new_model(forest)
+        with self._batch(forest, model, max(self.n_start, 1)) as batch:
+            trace = self._run(batch, priors, forest)
+        if trace.n_draws == 0:
+            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
+        self._keep(trace, forest, model)
+        self.merge_loss_ = expected_losses(self.mixture_._log_joint(forest), self.weight_)
+        self._record_provenance(forest)
+        if self.update == "gibbs" and trace.n_chains > 1 and trace.n_draws > 3:
+            report = self.chain_report()
+            if not report.agree:
+                warnings.warn(report.verdict, ChainsDisagreeWarning, stacklevel=2)
+        return self
+
+    def _run(self, batch: Batch, priors: Any, forest: Forest) -> Trace:
+        """Run the chains."""
+        process = ProcessPrior(
+            priors,
+            float(self.concentration),
+            self.concentration_prior,
+            self.n_auxiliary,
+            self.n_split_merge,
+            self.hyperprior,
+        )
+        kind = StochasticEM if self.update == "em" else ExactGibbs
+        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
+        whole = isinstance(self.random_state, (int, np.integer))
+        return run_chains(
+            kind(batch, process, hellinger_features(forest, batch.model.n_slots), self.n_start),
+            n_chains=self.n_chains,
+            n_sweeps=self.n_iter,
+            burn_in=burn_in,
+            thin=min(self.thin, self.n_iter - burn_in),
+            seed=int(self.random_state) if whole else resolve_seed(self.random_state),
+            n_jobs=self.n_jobs,
+            checkpoint=self.checkpoint,
+            fingerprint=self._fingerprint(forest),
+            progress=bool(self.verbose),
+        )
+
+    def _batch(self, forest: Forest, model: tm.TreeModel, n_components: int) -> Batch:
+        """The trees of a forest (in training terms) as shards for passes with so many components."""
+        return Batch(model, shards_of(forest, model, self.shard_bytes // model.unit_bytes(n_components)), None, 1)
+
+    def _check_settings(self) -> None:
+        for name in ("n_iter", "thin", "n_start"):
+            check_count(name, getattr(self, name))
+        check_count("n_auxiliary", self.n_auxiliary, MOST_AUXILIARY)
+        check_count("n_chains", self.n_chains, MOST_CHAINS)
+        check_number("concentration", self.concentration, 1e-9, 1e9)
+        check_number("novelty", self.novelty, 0.0, 1.0)
+        if self.update not in ("em", "gibbs"):
+            raise SettingError(f"update={self.update!r}; wanted 'em' or 'gibbs'")
+        burn_in = 0 if self.burn_in is None else self.burn_in
+        check_number("burn_in", burn_in, 0, self.n_iter - 1)
+        if isinstance(self.n_split_merge, bool) or not isinstance(self.n_split_merge, (int, np.integer)):
+            raise SettingError(f"n_split_merge={self.n_split_merge!r}; wanted a whole number, 0 or more")
+        check_number("n_split_merge", self.n_split_merge, 0, 10**6)
+        for name in ("concentration_prior", "hyperprior"):
+            value = getattr(self, name)
+            if value is not None:
+                if not isinstance(value, (tuple, list)) or len(value) != 2:
+                    raise SettingError(f"{name}={value!r}; wanted None or two numbers, shape and rate")
+                shape, rate = value
+                check_number(f"shape of {name}", shape, 1e-9, 1e9)
+                check_number(f"rate of {name}", rate, 1e-9, 1e9)
+        if self.hyperprior is not None and self.update != "gibbs":
+            raise SettingError('hyperprior: only the exact sampler learns Dirichlet parameters; set update="gibbs"')
+
+    def _fingerprint(self, forest: Forest) -> str:
+        """What a checkpoint belongs to: the trees and every setting that shapes the chain."""
+        free = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "verbose", "checkpoint", "random_state", "novelty")
+        output = ("encoding", "sparse_output")
+        mine = self.get_params(deep=False).items()
+        told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]
+        told += self._marks()
+        return f"{', '.join(told)}; trees {fingerprint(forest)[:16]}"
+
+    def _keep(self, trace: Trace, forest: Forest, model: tm.TreeModel) -> None:
+        """Take the model from one draw: the last of the best chain for "em", the central one for "gibbs"."""
+        chain, draw = self._chosen_draw(trace)
+        arrays = {name: values[draw] for name, values in trace.draws[chain].items()}
+        label, count = arrays["label"], np.bincount(arrays["label"])
+        order = np.lexsort((np.arange(len(count)), -count))  # groups by decreasing size
+        params = tm.taken(tm.mapped(np.asarray, tm.unnamed(model.tables, arrays)), order)
+        self.trace_ = trace
+        self.n_iter_ = int(trace.n_sweeps[chain])
+        self.history_ = trace.info["log_joint"][chain, : self.n_iter_].tolist()
+        self.concentration_ = float(arrays["concentration"])
+        self.priors_ = [float(x) for x in arrays["priors"]]
+        self.labels_ = np.argsort(order)[label]
+        self.n_components_ = len(count)
+        self.group_size_ = count[order]
+        self.weight_ = self.group_size_ / count.sum()
+        tm.mapped(lambda table, x: setattr(self, table.name, table.show(x)), model.tables, params)
+        self.vocabulary_, self.spec_, self.n_nodes_seen_ = forest.vocabulary, model, forest.n_nodes
+        self.mixture_ = self._as_mixture()
+
+    def _as_mixture(self) -> FiniteMixture:
+        """The fitted draw as a finite mixture, which can encode, decode and draw."""
+        mixture = self._finite()
+        mixture.spec_, mixture.n_slots_, mixture.vocabulary_ = self.spec_, self.spec_.n_slots, self.vocabulary_
+        mixture.weight_ = np.array(self.weight_)
+        for table in tm.named(self.spec_.tables).values():
+            mixture._store(table.name, np.array(getattr(self, table.name)))
+        mixture._set_unfitted()
+        mixture._check_params()
+        mixture._check_fitted()
+        return mixture
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        self.spec_ = self._model_type.from_header(self.spec_)
+        count = self.group_size_
+        check_array("weight_", self.weight_, np.float64, (None,), 0.0, 1.0 + 1e-9)
+        check_array("group_size_", count, np.int64, (len(self.weight_),), 1, 2**40)
+        if self.n_components_ != len(count) or not np.allclose(self.weight_, count / count.sum()):
+            raise ValueError("the weights of the groups are not their sizes")
+        self.mixture_ = self._as_mixture()
+        self._check_settings()
+        self._check_priors()
+        if self.n_nodes_seen_ is None:  # written before it was kept
+            self.n_nodes_seen_ = int((self.provenance_ or {}).get("n_nodes") or self.group_size_.sum())
+        if type(self.n_nodes_seen_) is not int or self.n_nodes_seen_ < 1:
+            raise ValueError("the number of nodes seen must be one or more")
+        check_number("concentration_", self.concentration_, 1e-9, 1e9)
+        if len(self.priors_) != len(self.spec_.priors_type._fields):
+            raise ValueError("there is not one prior for each kind of parameter")
+        for prior in self.priors_:
+            check_number("priors_", prior, 1e-9, 1e9)
+        check_losses(self, len(self.weight_))
+        return self
+
+    def _chosen_draw(self, trace: Trace) -> tuple[int, int]:
+        joint = trace.info["log_joint"]
+        if self.update == "em":
+            last = [joint[chain, length - 1] for chain, length in enumerate(trace.n_sweeps)]
+            return int(np.argmax(last)), -1
+        # Densities of different numbers of parameters do not compare, so the most probable draw means nothing.
+        labels = trace.stack("label")
+        flat = labels.reshape(-1, labels.shape[-1])
+        some = spread_out(len(flat), MAX_COMPARED)
+        chosen = some[central_draw(flat[some][:, None], "vi")]
+        return divmod(int(chosen), labels.shape[1])
+
+    # ---- trees --------------------------------------------------------------------------------------------------
+
+    def predict_proba(self, X: Any) -> Floats:
+        """Posterior of the group of each tree given the fitted draw; the last column is a group never seen.
+
+        Group k weighs its number of training trees, a new group the concentration; how probable the tree is under a new
+        group is the likelihood at uniform parameters for update="em", as in the paper, and else its marginal likelihood
+        under the prior, estimated within the error of `new_group_evidence`.  A label never seen costs a known group
+        log(nodes seen in training) nats and a new one log(n_labels + 1).
+        """
+        return _proba_of(self._log_joint(X))
+
+    def predict(self, X: Any) -> NDArray[np.int64]:
+        """Most probable group of each tree; `NEW_GROUP` where a new one is more probable than `novelty`."""
+        return self._labels_of(self.predict_proba(X))
+
+    def _labels_of(self, proba: Floats) -> NDArray[np.int64]:
+        new = (proba[:, -1] > self.novelty) | (proba[:, :-1].sum(axis=1) <= 0)
+        return np.where(new, NEW_GROUP, proba[:, :-1].argmax(axis=1))
+
+    def assign(self, X: Any) -> Assignments:
+        """Group, probabilities and log predictive probability of each tree, by one pass through them."""
+        joint = self._log_joint(X)
+        proba = _proba_of(joint)
+        return Assignments(self._labels_of(proba), proba, self._scores_of(joint), new_group=True)
+
+    def resample_labels(self, X: Any, n_sweeps: int = 10, random_state: Any = None) -> NDArray[np.int64]:
+        """The paper's test procedure: seat the new trees among themselves for some sweeps, parameters held fixed.
+
+        Trees seated at a new group all get the number n_components_.  What a tree gets depends on the other trees.
+        """
+        rng = resolve_seed(random_state)
+        columns = self._log_likelihood(X)
+        label = rng.integers(0, self.n_components_, len(columns))
+        for _ in range(n_sweeps):
+            # One column holds those at a new group; another, empty, waits with the weight of the concentration.
+            seats = Seats(label, np.column_stack([columns, columns[:, -1]]), n_empty=1)
+            done = 0
+            while done < len(columns):
+                _, t, _ = seats.seat(rng, done, np.log(self.concentration_), False)
+                if t < len(columns):
+                    seats.empty[0] = seats.add_column(columns[:, -1])
+                done = t + 1
+            label = np.minimum(seats.label, self.n_components_)
+        return label
+
+    def _log_likelihood(self, X: Any) -> Floats:
+        """log P(tree | group) of every group and, last, of a group never seen."""
+        check_is_fitted(self, "mixture_")
+        forest = self._in_training_terms(X)
+        params = self.mixture_._fitted_params().tree
+        with self.mixture_._batch(forest, self.spec_) as batch:
+            known = batch.log_likelihood(params)
+            if self.update == "em":
+                new = batch.log_likelihood(self.spec_.uniform())[:, 0]
+            else:
+                new = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_)).log_prob
+        return np.asarray(np.column_stack([known, new]) - self._unseen_cost(forest))
+
+    def _unseen_cost(self, forest: Forest) -> Floats:
+        """Nats for labels never seen, [tree, group]: a group that has none pays more than one that may have any.
+
+        In a known group each counts as one of the nodes seen, as for the classifiers; in a new one, as one more label.
+        """
+        times = np.concatenate([np.zeros(0), *(unseen_by_tree(part) for part in forest.parts())])
+        seen = max(self.n_nodes_seen_, 2)
+        cost = np.full(self.n_components_ + 1, np.log(seen))
+        cost[-1] = np.log(min(seen, len(self.vocabulary_) + 1))
+        return np.multiply.outer(times, cost)
+
+    def new_group_evidence(self, X: Any) -> tm.Evidence:
+        """Log-probability of each tree in a group never seen, parameters integrated out, and its standard error.
+
+        Labels never seen are summed out here.  The error is that of sequential imputation, from eight replicates; it is
+        zero where the hidden states do not matter.
+        """
+        check_is_fitted(self, "mixture_")
+        forest = self._in_training_terms(X)
+        with self.mixture_._batch(forest, self.spec_) as batch:
+            evidence: tm.Evidence = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_))
+            return evidence
+
+    def _log_joint(self, X: Any) -> Floats:
+        columns = self._log_likelihood(X)
+        return np.asarray(columns + np.log(np.append(self.group_size_, self.concentration_)))
+
+    def score_samples(self, X: Any) -> Floats:
+        """Log predictive probability of each tree given the fitted draw, a new group included."""
+        return self._scores_of(self._log_joint(X))
+
+    def _scores_of(self, joint: Floats) -> Floats:
+        return np.asarray(log_sum(joint) - np.log(self.group_size_.sum() + self.concentration_))
+
+    def score(self, X: Any, y: Any = None) -> float:
+        """Mean log predictive probability a tree."""
+        return float(self.score_samples(self._check_forest(X)).mean())
+
+
+def _proba_of(joint: Floats) -> Floats:
+    """Posterior of the groups from log P(tree, group), the last a group never seen."""
+    total = log_sum(joint)
+    proba = np.exp(joint - np.where(np.isfinite(total), total, 0.0)[:, None])
+    proba[~np.isfinite(total), -1] = 1.0  # no group can produce the tree
+    return np.asarray(proba / proba.sum(axis=1, keepdims=True))

@@ -1,0 +1,126 @@
+"""Gaussian: a column of numbers, normal given the state, with a conjugate prior that keeps variances above zero.
+
+mean | variance ~ N(centre, variance / strength), variance ~ InvGamma(dof / 2, dof scale / 2).  Values are centred at
+`centre`, the mean of the column, before anything is squared: raw sums of squares of large numbers cancel digits.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from scipy.special import gammaln
+
+from ..tree_model import Table
+
+Floats = NDArray[np.float64]
+
+STRENGTH, DOF = 0.01, 3.0  # of the prior: of the mean, in observations, and of the variance
+LARGEST = 1e150  # of a mean or variance: their squares and quotients stay finite
+
+
+class Normal(NamedTuple):
+    """Parameters, [state, component]."""
+
+    mean: Floats
+    variance: Floats
+
+
+class Moments(NamedTuple):
+    """Statistics, [state, lane]: weights, and sums of centred values and their squares."""
+
+    weight: Floats
+    first: Floats
+    second: Floats
+
+
+@dataclass(frozen=True)
+class Gaussian:
+    """One number per node, nan where it is missing."""
+
+    centre: float  # the prior's mean: that of the column
+    scale: float  # the prior's variance: a tenth to all of that of the column
+    strength: float = STRENGTH
+    dof: float = DOF
+
+    def __post_init__(self) -> None:
+        sound = abs(self.centre) <= LARGEST and 0.0 < self.scale <= LARGEST
+        if not (sound and 0.0 < self.strength <= LARGEST and 0.0 < self.dof <= LARGEST):
+            raise ValueError(f"{self}: wanted finite numbers, the last three above zero")
+
+    def header(self) -> list[Any]:
+        """Name and numbers."""
+        return ["gaussian", self.centre, self.scale, self.strength, self.dof]
+
+    def tables(self, column: str, n_states: int) -> Normal:
+        """A mean and a variance per state."""
+        mean = Table(f"{column}_mean_", (n_states,), least=-LARGEST, most=LARGEST)
+        variance = Table(f"{column}_variance_", (n_states,), most=LARGEST)
+        return Normal(mean, variance)  # type: ignore[arg-type]
+
+    def log_density(self, values: NDArray[Any], params: Normal) -> Floats:
+        """Normal; 0 where the value is missing."""
+        x = values[:, None, None]
+        log_density = -0.5 * (np.log(2.0 * np.pi * params.variance) + (x - params.mean) ** 2 / params.variance)
+        return np.where(np.isnan(x), 0.0, log_density)
+
+    def statistics_tables(self, n_states: int) -> Moments:
+        """Weights, sums and sums of squares."""
+        weight, second = (Table("counts_", (n_states,), most=1e300) for _ in range(2))
+        first = Table("counts_", (n_states,), least=-1e300, most=1e300)
+        return Moments(weight, first, second)  # type: ignore[arg-type]
+
+    def add_statistics(self, values: NDArray[Any], sums: Floats, statistics_out: Moments) -> None:
+        """Three products of matrices."""
+        seen = ~np.isnan(values)
+        x = np.where(seen, values - self.centre, 0.0)
+        powers = np.stack([seen.astype(np.float64), x, x * x])
+        moments = np.tensordot(powers, sums, axes=1)
+        for into, more in zip(statistics_out, moments, strict=True):
+            into += more
+
+    def _posterior(self, statistics: Moments) -> tuple[Floats, Floats, Floats, Floats]:
+        """Strength, mean, shape and rate of the posterior."""
+        n, first, second = statistics
+        strength = self.strength + n
+        mean = self.centre + first / strength
+        shape = 0.5 * (self.dof + n)
+        rate = 0.5 * (self.dof * self.scale + np.maximum(second - first * first / strength, 0.0))  # rounding
+        return strength, mean, shape, rate
+
+    def mode(self, statistics: Moments, params: Normal) -> Normal:
+        """The joint mode of mean and variance."""
+        _, mean, shape, rate = self._posterior(statistics)
+        return Normal(mean, rate / (shape + 1.5))
+
+    def draw(self, rng: np.random.Generator, n_states: int, n_components: int, statistics: Any = None) -> Normal:
+        """Variance, then mean."""
+        given = Moments(*np.zeros((3, n_states, n_components))) if statistics is None else statistics
+        strength, mean, shape, rate = self._posterior(given)
+        variance = np.minimum(rate / np.maximum(rng.standard_gamma(shape), 1e-100), LARGEST)
+        return Normal(mean + rng.standard_normal(mean.shape) * np.sqrt(variance / strength), variance)
+
+    def uniform(self, n_states: int) -> Normal:
+        """The centre and the scale in all states."""
+        return Normal(np.full((n_states, 1), self.centre), np.full((n_states, 1), self.scale))
+
+    def log_prior(self, params: Normal) -> Floats:
+        """Normal times inverse gamma, summed over states."""
+        shape, rate = 0.5 * self.dof, 0.5 * self.dof * self.scale
+        mean, variance = params
+        log_variance = shape * np.log(rate) - gammaln(shape) - (shape + 1.0) * np.log(variance) - rate / variance
+        square = self.strength * (mean - self.centre) ** 2 / variance
+        log_mean = -0.5 * (np.log(2.0 * np.pi * variance / self.strength) + square)
+        return np.asarray((log_variance + log_mean).sum(axis=0))
+
+    def n_free(self, n_states: int) -> int:
+        """Two in each state."""
+        return 2 * n_states
+
+    def in_order(self, values: Any, order: NDArray[np.int64]) -> Any:
+        """States renumbered."""
+        return type(values)(*(x[order] for x in values))
+
+    def shown(self, params: Normal) -> dict[str, Floats]:
+        """Mean and standard deviation of each state."""
+        return {"mean": params.mean[:, 0], "deviation": np.sqrt(params.variance[:, 0])}

@@ -1,0 +1,72 @@
+"""Lanes: components as kernels take them, and the memory that kernels work in."""
+
+from collections import deque
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from .kernels import upward_downward as ud
+
+Floats = NDArray[np.float64]
+
+
+def to_lanes(x: Floats) -> Floats:
+    """[..., component] as kernels take it: components padded with zeros; a single one loses its axis."""
+    n_components = x.shape[-1]
+    if n_components == 1:
+        return np.ascontiguousarray(x[..., 0])
+    missing = -n_components % ud.LANES
+    if not missing:
+        return np.ascontiguousarray(x)
+    return np.concatenate([x, np.zeros((*x.shape[:-1], missing))], axis=-1)
+
+
+def from_lanes(x: Floats, n_components: int) -> Floats:
+    """Undo `to_lanes`."""
+    return x[..., None] if n_components == 1 else x[..., :n_components]
+
+
+def lane_shape(n_components: int) -> tuple[int, ...]:
+    """The last axes of an array in lanes."""
+    return () if n_components == 1 else (n_components + -n_components % ud.LANES,)
+
+
+class Workspace:
+    """Message arrays kept between calls, because fresh pages cost more than the arithmetic; for one thread."""
+
+    def __init__(self) -> None:
+        self.buffer: Floats = np.empty(0)
+
+    def messages(self, n_units: int, n_states: int, lanes: tuple[int, ...]) -> ud.Messages:
+        """Arrays for the messages of a shard, not set to anything."""
+        shapes = [(n_units, n_states, *lanes)] * 2 + [(n_units, *lanes)] * 2
+        ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
+        if len(self.buffer) < ends[-1]:
+            self.buffer = np.empty(ends[-1])
+        parts = np.split(self.buffer[: ends[-1]], ends[:-1])
+        return ud.Messages(*(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)))
+
+
+class Workspaces:
+    """Workspaces lent to the threads that share a batch; another process begins with none."""
+
+    def __init__(self) -> None:
+        self.spare: deque[Workspace] = deque()
+
+    @contextmanager
+    def borrowed(self) -> Iterator[Workspace]:
+        """A workspace of one's own until the block ends."""
+        try:
+            workspace = self.spare.pop()
+        except IndexError:
+            workspace = Workspace()
+        try:
+            yield workspace
+        finally:
+            self.spare.append(workspace)
+
+    def __reduce__(self) -> Any:
+        return Workspaces, ()

@@ -1,0 +1,90 @@
+"""Settings that finite and infinite mixtures of switching trees share: their checks, and the model they ask for."""
+
+import math
+from typing import Any, Protocol
+
+from ...errors import ForestError, SettingError
+from ...forest.forest import Forest
+from ..settings import check_count, check_number
+from . import encoding as enc
+from .emissions.labels import Labels
+from .switching_params import Priors
+from .switching_tree import ABSENT, Absent, Structure, SwitchingTree
+from .tree_model import Table, named
+
+#: Fitted attributes of a mixture of switching trees with labels.
+PROBABILITIES = ("leaf_prob_", "emission_prob_", "switch_prob_", "transition_prob_", "branching_prob_")
+MAX_TABLE_BYTES, MAX_SLOT_BYTES = 4 * 2**30, 2**30  # of all tables while a model is fitted, and of those by slot
+MAX_PROBABILITIES = 5 * 10**8  # of trees in components: 4 GB
+TABLE_COPIES = 7  # parameters, their logarithms and products, counts of two steps: as measured
+
+
+class SwitchingSettings(Protocol):
+    """What an estimator of switching trees is asked for; leaf_prior and so on replace `prior`, unless None."""
+
+    n_states: int
+    absent: Absent
+    structure: Structure
+    prior: float
+    n_slots: int | None
+    encoding: str
+
+
+def check_switching(settings: SwitchingSettings, least_prior: float = 1.0) -> Priors:
+    """Raise on impossible settings; the priors of the fit, each `least_prior` or more."""
+    check_count("n_states", settings.n_states)
+    if settings.n_slots is not None:
+        check_count("n_slots", settings.n_slots)
+    if settings.absent not in ABSENT:
+        raise SettingError(f"absent={settings.absent!r}; wanted one of {', '.join(ABSENT)}")
+    if settings.structure not in (None, "branching"):
+        raise SettingError(f"structure={settings.structure!r}; wanted None or 'branching'")
+    enc.find(settings.encoding)
+    priors = {}
+    for name in Priors._fields:
+        own = getattr(settings, f"{name}_prior")
+        value = settings.prior if own is None else own
+        check_number("prior" if own is None else f"{name}_prior", value, least_prior, 1e9)
+        priors[name] = float(value)
+    return Priors(**priors)
+
+
+def check_components(n_components: int, n_trees: int) -> None:
+    """Refuse more probabilities of trees in components than fit into memory."""
+    if n_trees < n_components > MAX_PROBABILITIES // max(n_trees, 1):
+        raise SettingError(
+            f"n_components={n_components}: the probabilities of {n_trees} trees in each are more than "
+            f"{MAX_PROBABILITIES:.0e} numbers; use fewer components"
+        )
+
+
+def new_switching_tree(settings: SwitchingSettings, forest: Forest, n_components: int) -> SwitchingTree:
+    """Sizes of a model of these trees; refuses tables beyond all measure."""
+    n_slots = max(1, forest.n_slots if settings.n_slots is None else settings.n_slots)
+    emission = Labels(forest.n_labels)
+    pooled = forest.n_slots > n_slots
+    model = SwitchingTree(n_slots, emission, settings.n_states, settings.absent, settings.structure, pooled)
+    _check_room(model, n_components)
+    return model
+
+
+def _check_room(model: SwitchingTree, n_components: int) -> None:
+    """Refuse tables that would fill the memory, before any is made; of slots less is allowed, for they pool."""
+    n_lanes = n_components if n_components == 1 else -(-n_components // 4) * 4  # as kernels pad them
+    of_contents = _n_bytes(model.emission.tables(model.n_states), n_lanes)
+    of_slots = _n_bytes(model.tables, n_lanes) - of_contents
+    for what, n_bytes, most in (
+        (f"{model.n_slots} slots", of_slots, MAX_SLOT_BYTES),
+        (f"{model.n_slots} slots and {model.n_labels} labels", of_slots + of_contents, MAX_TABLE_BYTES),
+    ):
+        if n_bytes > most:
+            raise ForestError(
+                f"{what} make tables of {n_bytes / 2**30:.1f} GiB in a fit, more than {most / 2**30:g}; set "
+                "n_slots (say 64) to pool the last slots, or use fewer states or components"
+            )
+
+
+def _n_bytes(tables: Any, n_lanes: int) -> int:
+    """Bytes of all that a fit makes of these tables."""
+    every: list[Table] = [*named(tables).values()]
+    return 8 * TABLE_COPIES * n_lanes * sum(math.prod(table.shape) for table in every)

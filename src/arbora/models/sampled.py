@@ -1,0 +1,91 @@
+"""Sampled: what is read off the chains of a model, the same for all models that have some."""
+
+from typing import Any, Literal, NamedTuple
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
+
+from ..inference import diagnostics
+from ..inference.chains import Trace
+
+Floats = NDArray[np.float64]
+Ints = NDArray[np.int64]
+
+
+class DrawnPartitions(NamedTuple):
+    """The kept draws of a partition, and their log joint."""
+
+    label: NDArray[Any]  # [chain, draw, datum]
+    log_joint: Floats  # [chain, draw]
+
+    def n_groups(self) -> diagnostics.GroupCount:
+        """Posterior of the number of groups."""
+        return diagnostics.n_groups_posterior(self.label)
+
+    def co_clustering(self) -> Floats:
+        """How often two data share a group, [datum, datum]."""
+        return diagnostics.co_clustering_matrix(self.label)
+
+    def point_estimate(self, loss: diagnostics.Loss) -> diagnostics.PointEstimate:
+        """The partition of least expected loss."""
+        return diagnostics.point_estimate(self.label, loss=loss, random_state=0)
+
+    def report(self) -> diagnostics.ChainReport:
+        """Whether the chains agree."""
+        return diagnostics.check_chains(self.label, log_joint=self.log_joint)
+
+
+class Sampled:
+    """Mixin of a model of trees with chains: `trace_` holds draws of ``label``, `labels_` the groups found."""
+
+    trace_: Trace
+    labels_: Ints
+
+    def _drawn(self) -> DrawnPartitions:
+        check_is_fitted(self, "trace_")
+        joint = self.trace_.info["log_joint"][:, self.trace_.draw_sweep]
+        return DrawnPartitions(np.asarray(self.trace_.stack("label"), np.int64), joint)
+
+    def _groups_of_drawn(self) -> Ints:
+        """Groups found of the trees that the draws are of."""
+        return self.labels_
+
+    def draws(self) -> Ints:
+        """Labels of the kept draws, [chain, draw, tree], called after the groups of `labels_` they overlap most.
+
+        Groups without a counterpart there get numbers from n_components_ on; `diagnostics.align_labels` aligns the
+        labels of another fit of the same trees in the same way.
+        """
+        return diagnostics.align_labels(self._drawn().label, self._groups_of_drawn())
+
+    def n_components_posterior(self) -> diagnostics.GroupCount:
+        """Posterior of the number of groups."""
+        return self._drawn().n_groups()
+
+    def co_clustering(self) -> Floats:
+        """How often two trees share a group, [tree, tree]."""
+        return self._drawn().co_clustering()
+
+    def point_estimate(self, loss: Literal["vi", "binder"] = "vi") -> diagnostics.PointEstimate:
+        """The partition of least expected loss under the draws."""
+        return self._drawn().point_estimate(loss)
+
+    def chain_report(self) -> diagnostics.ChainReport:
+        """Whether the chains agree, in words and figures."""
+        return self._drawn().report()
+
+
+def spread_out(n: int, most: int) -> Ints:
+    """At most `most` of 0..n - 1, evenly apart."""
+    return np.unique(np.linspace(0, n - 1, min(n, most)).astype(np.int64))
+
+
+def central_draw(levels: ArrayLike, loss: diagnostics.Loss = "binder") -> int:
+    """The draw of [draw, level, datum] closest to all on average, the loss summed over levels.
+
+    With Binder's loss it is the draw nearest in least squares to the co-occurrence matrices of all levels.
+    """
+    draws = np.asarray(levels)
+    each = [diagnostics.expected_losses(draws[:, level], loss) for level in range(draws.shape[1])]
+    return int(np.sum(each, axis=0).argmin())
