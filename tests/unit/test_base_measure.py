@@ -132,7 +132,7 @@ def test_rates_are_those_of_all_trees_together():
     forest = ab.Forest.from_nested([("a", ["a", "a", "a"]), ("a", ["a"]), "a"])
     spec = tm.SwitchingTree.of_labels(3, 1, 2, "literal", "branching")
     np.testing.assert_allclose(pooled_rates(forest, spec), np.array([2.5, 1.5, 1.5]) / 8.0)
-    pooled = spec._replace(n_slots=2, pooled=True)
+    pooled = replace(spec, n_slots=2, pooled=True)
     np.testing.assert_allclose(pooled_rates(forest, pooled), [2.5 / 8.0, 2.5 / 10.0])
     assert pooled_rates(forest, replace(spec, structure=None)) == ()
 

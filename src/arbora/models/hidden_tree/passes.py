@@ -131,6 +131,7 @@ class Batch:
     def __init__(
         self, model: tm.TreeModel, shards: Sequence[SharedForest], sample_weight: Floats | None, n_threads: int
     ):
+        tm.check_names(model.tables)
         self.model, self.shards, self.n_threads = model, shards, n_threads
         sizes = shards.sizes if isinstance(shards, StoredShards) else [shard.n_trees for shard in shards]
         cuts = np.cumsum([0, *sizes])

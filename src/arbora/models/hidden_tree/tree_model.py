@@ -12,6 +12,7 @@ from typing import Any, ClassVar, NamedTuple, Protocol, Self
 import numpy as np
 from numpy.typing import NDArray
 
+from ...errors import ArboraError
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
 from .kernels.split_bags import Bags, Layout
@@ -19,6 +20,8 @@ from .kernels.split_bags import Table as CellTable
 from .lanes import Workspace
 
 Floats = NDArray[np.float64]
+#: Names that traces, checkpoints and files give to arrays of their own, beside those of the parameters.
+RESERVED = ("label", "concentration", "priors", "weight")
 Arrays = Any  # an array, or a named tuple or dict of these: parameters, counts or sums
 
 
@@ -102,7 +105,7 @@ class TreeModel(Protocol):
 
     @property
     def tables(self) -> Any:
-        """The parameters: a named tuple, nested or not, of `Table`."""
+        """The parameters: a named tuple, nested or not, of `Table`; no field is called as one of `RESERVED`."""
 
     @property
     def count_tables(self) -> Any:
@@ -219,6 +222,13 @@ def unnamed(like: Arrays, arrays: Mapping[str, Any]) -> Arrays:
     """Undo `named`, in the nesting of `like`."""
     names = iter(named(like))
     return mapped(lambda _: arrays[next(names)], like)
+
+
+def check_names(tables: Any) -> None:
+    """Raise if a parameter has a name that is taken."""
+    taken_names = sorted(set(named(tables)) & set(RESERVED))
+    if taken_names:
+        raise ArboraError(f"a tree model has parameters called {taken_names}, which are taken; call them otherwise")
 
 
 def n_components(params: Arrays) -> int:
