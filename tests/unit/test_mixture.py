@@ -537,7 +537,7 @@ def test_interrupted_fit_keeps_the_last_finished_iteration(forest, monkeypatch):
 def test_clusters_of_patterns_start_components_that_the_trees_alone_make_differ():
     forest = ab.datasets.make_documents(12, noise=0.0, random_state=0)
     priors, rng = tm.Priors(1.01, 1.01, 1.01, 1.01, 1.01), np.random.default_rng(0)
-    spec = ab.HiddenTreeMixture(2, 3)._new_spec(forest)
+    spec = ab.HiddenTreeMixture(2, 3)._new_model(forest)
     drawn = fitting.random_start(rng, forest, None, spec, 2)
     # A random half of the trees in either cluster: without differences between trees there must be none of components.
     twice = ab.Forest.concat([forest, forest])
