@@ -53,7 +53,13 @@ FORMAT = Format(
 The decision trees of a boosted model: what `dump_model` or `save_model` of XGBoost write as JSON, or `dump_model()` of
 LightGBM. A split is a node labelled by its feature, with its two children in slots 0 (values below the threshold) and
 1; leaves are labelled `leaf`. Thresholds and values are ignored. Most such files end in `.json`: say
-`--format decisions`. In Python, `ab.from_sklearn(model)` takes trees, forests and boosted trees of scikit-learn.""",
+`--format decisions`. In Python, `ab.from_sklearn(model)` takes trees, forests and boosted trees of scikit-learn:
+
+```python
+from sklearn.ensemble import RandomForestClassifier
+
+ab.from_sklearn(RandomForestClassifier(5, random_state=0).fit(X, y))
+```""",
     options=(MAX_BYTES_OPTION,),
     reader=read_decisions,
     sniff=_sniff,

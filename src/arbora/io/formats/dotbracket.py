@@ -115,7 +115,12 @@ Any number of RNA secondary structures a file, as ViennaRNA writes them: a line 
 sequence and a line `>name` if there are any. `((..).)` is `root(()(()(., .), .))`. With `label=bases` labels are bases,
 as in `GC` for a pair and `A` for an unpaired base. Energies at the end of a line are ignored. Brackets of other kinds
 and letters stand for pseudoknots, which no tree can hold: they are refused, or with `pseudoknots=unpaired` count as
-unpaired.""",
+unpaired.
+
+```python
+Path("hairpin.dbn").write_text(">hairpin\\nGGAAACC\\n((...))\\n")
+ab.read_dotbracket("hairpin.dbn", label="bases")  # root(GC(GC(A, A, A)))
+```""",
     options=(
         Option("label", LABELS, "labels () and ., or the bases"),
         Option("unpaired", bool, "unpaired bases become leaves"),

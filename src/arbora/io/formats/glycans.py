@@ -98,7 +98,12 @@ FORMAT = Format(
     manual="""\
 One glycan a line, in condensed IUPAC notation: `Neu5Ac(a2-3)Gal(b1-4)[Fuc(a1-3)]GlcNAc` is
 `GlcNAc(Gal(Neu5Ac), Fuc)`. The sugar on the right is the root; siblings keep the order in which they are written. With
-`label=residue:linkage` labels are `Gal:b1-4`. Glycans with parts of unknown place, in braces, are refused.""",
+`label=residue:linkage` labels are `Gal:b1-4`. Glycans with parts of unknown place, in braces, are refused.
+
+```python
+Path("core.iupac").write_text("Man(a1-3)[Man(a1-6)]Man(b1-4)GlcNAc(b1-4)GlcNAc\\n")
+ab.read_glycans("core.iupac", label="residue:linkage")
+```""",
     options=(
         Option("label", LABELS, "labels Gal, or Gal:b1-4"),
         MAX_LINE_OPTION,

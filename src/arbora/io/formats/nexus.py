@@ -160,7 +160,12 @@ FORMAT = Format(
 Any number of trees a file, such as the samples of MrBayes or BEAST. Labels are names as TRANSLATE has them; a whole
 number that is not translated stands for the taxon of that number. `burn_in=1000` leaves out the first 1000 trees of
 each file. Comments, other blocks and, by default, branch lengths are ignored. Underscores stay. Unrooted trees are
-read from where they are written.""",
+read from where they are written.
+
+```python
+Path("samples.nex").write_text("#NEXUS begin trees; translate 1 ape, 2 man; tree a = (1,2); tree b = (2,1); end;")
+ab.read_nexus("samples.nex", burn_in=1)[0]  # a node without label above man and ape
+```""",
     options=(
         Option("unnamed", str, "label of nodes without a name"),
         Option("length_bins", float, "edges of bins; the bin of the branch length joins the label"),

@@ -147,7 +147,12 @@ FORMAT = Format(
 One tree a file: the morphology of a neuron, as NeuroMorpho.org has them. By default a node is the end of a section: a
 branching, a tip, or the last sample before the kind of neurite changes. With `nodes=samples` every sample is one.
 Labels are soma, axon, basal dendrite, apical dendrite, undefined, or the number of another type. Coordinates and radii
-are checked, and do not count.""",
+are checked, and do not count.
+
+```python
+Path("neuron.swc").write_text("1 1 0 0 0 5 -1\\n2 3 1 0 0 1 1\\n3 3 2 1 0 1 2\\n4 3 2 -1 0 1 2\\n")
+ab.read_swc("neuron.swc")  # a soma, a dendrite and its two branches
+```""",
     options=(
         Option("nodes", NODES, "what is a node: the end of a section, or every sample"),
         Option("roots", ROOTS, "files with several roots: an error, or a tree for each"),

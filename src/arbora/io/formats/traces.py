@@ -148,6 +148,15 @@ says how many there were.
 
 ```text
 arbora cluster traces.json --format traces --read broken=drop
+```
+
+```python
+spans = [
+    '{"traceId": "t", "spanId": "a", "name": "GET /", "startTimeUnixNano": "1"}',
+    '{"traceId": "t", "spanId": "b", "parentSpanId": "a", "name": "query", "startTimeUnixNano": "2"}',
+]
+Path("shop.otlp.json").write_text('{"resourceSpans": [{"scopeSpans": [{"spans": [' + ",".join(spans) + "]}]}]}")
+ab.read_traces("shop.otlp.json")[0]  # {'label': 'GET /', 'children': [{'label': 'query'}]}
 ```""",
     options=(
         Option("label", LABELS, "what the label of a span is"),
