@@ -10,7 +10,18 @@ import pytest
 import arbora
 
 SOURCE = Path(arbora.__file__).parent
-OPTIONAL = ["matplotlib", "dask", "distributed", "pyarrow", "networkx", "pandas", "xarray", "arviz", "polars"]
+OPTIONAL = [
+    "matplotlib",
+    "tree_sitter",
+    "dask",
+    "distributed",
+    "pyarrow",
+    "networkx",
+    "pandas",
+    "xarray",
+    "arviz",
+    "polars",
+]
 
 
 def run(code: str) -> str:

@@ -131,6 +131,9 @@ def _reason_against(path: str, folder: str, wanted: Sequence[str], every: bool) 
         return None
     suffix = os.path.splitext(plain_name(path))[1] or "without a suffix"
     single = FORMATS[wanted[0]] if len(wanted) == 1 else None
+    if single is not None and single.asked:
+        has = plain_name(path).endswith(single.suffixes) and not _is_hidden(path, folder)
+        return None if has else suffix
     shows = single is not None and single.sniff is not None
     if (name is not None and not shows) or _is_hidden(path, folder):
         return suffix if name is not None else "hidden"

@@ -37,6 +37,7 @@ class Format:
     reader : function of a source and options that gives a Forest.
     sniff : function of how a text begins: 0 if it is not of this format, else the more specific the higher.  Without
         one, any text may be of this format.
+    asked : whether files are read only by a call that names the format, and then only those of its suffixes.
     by_line : whether bad lines are left out one by one, and not whole files.
     parts : of a format that Arbora stores trees in: function of a path and options that gives forests one by one.
     """
@@ -48,5 +49,6 @@ class Format:
     options: tuple[Option, ...]
     reader: Callable[..., Forest]
     sniff: Callable[[str], int] | None = None
+    asked: bool = False
     by_line: bool = False
     parts: Callable[..., Iterator[Forest]] | None = None

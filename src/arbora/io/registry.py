@@ -27,6 +27,7 @@ READERS = (
     "dotbracket",
     "glycans",
     "decisions",
+    "code",
 )
 STORED = ("forest", "parquet", "store")  # what Arbora stores trees in; `read` and `load_forest` read them
 

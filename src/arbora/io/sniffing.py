@@ -15,7 +15,7 @@ _WIDE = {b"\xff\xfe": "utf-16-le", b"\xfe\xff": "utf-16-be"}
 @cache
 def _by_suffix() -> tuple[tuple[str, str], ...]:
     """Suffixes and their formats, the longest first."""
-    pairs = [(suffix, format.name) for format in FORMATS.values() for suffix in format.suffixes]
+    pairs = [(suffix, format.name) for format in FORMATS.values() if not format.asked for suffix in format.suffixes]
     return tuple(sorted(pairs, key=lambda pair: -len(pair[0])))
 
 

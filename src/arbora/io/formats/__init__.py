@@ -3,6 +3,7 @@
 TYPE_CHECKING = False
 if TYPE_CHECKING:  # what type checkers see; names themselves are lazy
     from .brackets import read_brackets as read_brackets
+    from .code import read_code as read_code
     from .conllu import read_conllu as read_conllu
     from .decisions import read_decisions as read_decisions
     from .dotbracket import read_dotbracket as read_dotbracket

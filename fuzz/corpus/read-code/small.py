@@ -1,0 +1,3 @@
+def f(x):
+    # a comment
+    return x + 1

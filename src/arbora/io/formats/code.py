@@ -1,0 +1,155 @@
+"""Reader of source code by tree-sitter: the syntax tree of a file, or of each of its functions."""
+
+import os
+from collections.abc import Sequence
+from functools import cache
+from importlib import import_module
+from typing import Any
+
+from ...errors import MissingDependencyError, ReadError
+from ...files.kinds import plain_name
+from ...forest.forest import Forest
+from ..builder import Columns, Fault
+from ..finding import Source
+from ..format import MAX_BYTES_OPTION, Format, Option
+from ..sources import MAX_BYTES, Policy, read_bytes, read_files
+
+UNITS = ("file", "function")
+LANGUAGES = {
+    ".py": "python",
+    ".js": "javascript",
+    ".mjs": "javascript",
+    ".ts": "typescript",
+    ".java": "java",
+    ".c": "c",
+    ".h": "c",
+    ".cc": "cpp",
+    ".cpp": "cpp",
+    ".hpp": "cpp",
+    ".go": "go",
+    ".rs": "rust",
+    ".rb": "ruby",
+}
+_FUNCTIONS = ("function", "method", "constructor")  # what the types of functions have in them
+_MOST_TEXT = 200  # bytes of a name that joins a label
+
+
+def read_code(
+    source: Source,
+    *,
+    unit: str = "file",
+    names: bool = False,
+    language: str | None = None,
+    max_bytes: int = MAX_BYTES,
+    on_error: str = "raise",
+    vocabulary: Sequence[str] | None = None,
+    progress: bool | None = None,
+) -> Forest:
+    """Read source code without running it; named nodes of tree-sitter's syntax tree are nodes, their types labels.
+
+    Comments are left out.  It needs ``tree-sitter`` and the package of the language, such as ``tree-sitter-java``.
+
+    Parameters
+    ----------
+    source : files, as every reader takes them.
+    unit : "file" makes one tree a file; "function" one for each function or method that no other holds.
+    names : whether identifiers join the label, as in ``identifier:x``.
+    language : name of the language; else the suffix of the file says it.
+    max_bytes : a file that holds more once unpacked is refused.
+    """
+    if unit not in UNITS:
+        raise ReadError(f'unit={unit!r}; wanted "file" or "function"')
+    if language is not None and not language.isidentifier():
+        raise ReadError(f"language={language!r}; wanted the name of a language, such as java")
+
+    def read_file(path: str, columns: Columns) -> None:
+        data = read_bytes(path, max_bytes)
+        suffix = os.path.splitext(plain_name(path))[1]
+        spoken = language or LANGUAGES.get(suffix)
+        if spoken is None:
+            raise Fault(f"the suffix {suffix!r} says no language; wanted one of {', '.join(LANGUAGES)}, or language=")
+        root = parser_of(spoken).parse(data).root_node
+        if root.has_error:
+            raise Fault(f"not {spoken} as tree-sitter reads it; mend the file, or leave it out", *_first_error(root))
+        for top in [root] if unit == "file" else _functions(root):
+            _add_syntax(top, names, columns)
+            columns.end_tree()
+
+    return read_files(source, "code", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+
+
+@cache
+def parser_of(language: str) -> Any:
+    """A parser of tree-sitter for a language."""
+    package = f"tree_sitter_{language}"
+    try:
+        core, grammar = import_module("tree_sitter"), import_module(package)
+    except ImportError:
+        raise MissingDependencyError(
+            f"{language} needs tree-sitter and {package.replace('_', '-')}; install arbora[code] and that package"
+        ) from None
+    make = getattr(grammar, "language", None) or getattr(grammar, f"language_{language}")
+    return core.Parser(core.Language(make()))
+
+
+def _first_error(root: Any) -> tuple[int, int]:
+    """Line and column of the first error."""
+    stack, at = [root], root
+    while stack:
+        node = stack.pop()
+        if node.is_error or node.is_missing:
+            at = node
+            break
+        stack += [child for child in reversed(node.children) if child.has_error or child.is_missing]
+    return at.start_point[0] + 1, at.start_point[1] + 1
+
+
+def _functions(root: Any) -> list[Any]:
+    """The functions with a body that no other function holds, in their order."""
+    found, stack = [], [root]
+    while stack:
+        node = stack.pop()
+        if any(word in node.type for word in _FUNCTIONS) and node.child_by_field_name("body") is not None:
+            found.append(node)
+        else:
+            stack += reversed(node.named_children)
+    return found
+
+
+def _add_syntax(root: Any, names: bool, columns: Columns) -> None:
+    words, depth, label = columns.words, columns.depth, columns.label
+    stack = [(root, 0)]
+    while stack:
+        node, level = stack.pop()
+        children = [child for child in node.named_children if not child.is_extra]
+        word = node.type
+        if names and not children and "identifier" in word:
+            word = f"{word}:{node.text[:_MOST_TEXT].decode('utf-8', 'replace')}"
+        depth.append(level)
+        label.append(words[word])
+        stack += [(child, level + 1) for child in reversed(children)]
+
+
+FORMAT = Format(
+    name="code",
+    suffixes=tuple(LANGUAGES),
+    asked=True,
+    makes="one tree a file or a function: source code as tree-sitter reads it; types of nodes are labels",
+    manual="""\
+Source code of many languages, never run: the syntax tree of tree-sitter, without punctuation and comments. It is read
+only if asked for, by `--format code` or `read_code`, so that scripts beside other files do not count. With
+`unit=function` each function or method that no other holds is a tree. Files with errors of syntax are refused. It needs
+`arbora[code]`, which brings the grammars of Python and JavaScript; other languages need their package, such as
+`tree-sitter-java`.
+
+```text
+arbora cluster src/ --format code --read unit=function
+```""",
+    options=(
+        Option("unit", UNITS, "what becomes a tree"),
+        Option("names", bool, "identifiers join the label, as in identifier:x"),
+        Option("language", str, "language of the files, whatever their suffixes"),
+        MAX_BYTES_OPTION,
+    ),
+    reader=read_code,
+)
