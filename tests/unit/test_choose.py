@@ -42,8 +42,15 @@ def test_missing_and_equal_labels_call_for_sizes() -> None:
     assert choose_model(same).model == "sizes"
 
 
-def test_labels_that_repeat_the_number_of_children_call_for_hidden_trees() -> None:
+def test_labels_that_repeat_the_number_of_children_call_for_hidden_trees_if_slots_are_empty() -> None:
     assert choose_model(make_asymmetric_trees(10, random_state=0)).model == "infinite"
+
+
+def test_labels_that_repeat_full_slots_call_for_sizes_or_patterns() -> None:
+    binary = [("inner", [("inner", ["leaf", "leaf"]), "leaf"]), ("inner", ["leaf", "leaf"])] * 5
+    assert choose_model(binary).model == "sizes"
+    wider = [("3", [("2", ["0", "0"]), ("1", ["0"]), ("4", ["0"] * 4)]), ("2", ["0", ("1", ["0"])])] * 5
+    assert choose_model(wider).model == "patterns"
 
 
 def test_no_trees_are_refused() -> None:
