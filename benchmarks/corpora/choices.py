@@ -18,16 +18,16 @@ def _patterns(n_given, **settings):
     return n_given, method
 
 
-def _with_nats(nats):
+def _with_floor(least):
     def method(forest, n, seed):
         from arbora.models.patterns import mixture
 
-        before, mixture.NATS = mixture.NATS, nats
+        before, mixture.LEAST_POWER = mixture.LEAST_POWER, least
         try:
             model = arbora.PatternMixture(n, random_state=seed, n_chains=1, n_iter=2)
             return model.fit_predict(forest)
         finally:
-            mixture.NATS = before
+            mixture.LEAST_POWER = before
 
     return False, method
 
@@ -81,9 +81,9 @@ RULES = ("rules", "rules2", "bigrams")
 # Name: (whether the number of classes is given, method)
 PATTERNS = {
     "patterns, power 1": _patterns(False, power=1.0),
-    "patterns, at least 5 nats": _with_nats(5.0),
-    "patterns, at least 7.5 nats": _with_nats(7.5),
-    "patterns, at least 10 nats": _with_nats(10.0),
+    "patterns, at least 0.7": _with_floor(0.7),
+    "patterns, at least 0.5": _with_floor(0.5),
+    "patterns, at least 0.3": _with_floor(0.3),
     "patterns, calibrated": _patterns(False, power="calibrated"),
     "patterns, power 0.5": _patterns(False, power=0.5),
     "patterns, finite mixtures prior": _patterns(False, prior="finite"),

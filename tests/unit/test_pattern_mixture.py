@@ -323,48 +323,6 @@ def fitted(demo):
     return ab.PatternMixture(random_state=0).fit(demo)
 
 
-def test_nats_per_tree_are_the_evidence_of_groups_over_one_group(six):
-    tables = mg.make_tables(six, STRENGTHS, POWER, mg.PartitionPrior("dp", 1.0))
-    label = np.array([0, 0, 0, 1, 1, 2])
-    presence = np.zeros((6, len(six.share)))
-    for n in range(6):
-        presence[n, six.rows.column[six.rows.start[n] : six.rows.start[n + 1]]] = 1.0
-
-    def evidence(trees):
-        total = 0.0
-        for f, s in enumerate(STRENGTHS):
-            count, alpha = presence[trees][:, six.family == f].sum(axis=0), s * six.share[six.family == f]
-            total += gammaln(s) - gammaln(s + count.sum()) + (gammaln(alpha + count) - gammaln(alpha)).sum()
-        return total
-
-    wanted = (sum(evidence(label == k) for k in range(3)) - evidence(label >= 0)) / 2 / 6
-    assert mg.nats_per_tree(six, tables, mg.seat(six, tables, label)) == pytest.approx(wanted, rel=1e-12)
-    assert mg.nats_per_tree(six, tables, mg.seat(six, tables, 0 * label)) == pytest.approx(0.0, abs=1e-12)
-
-
-@pytest.mark.parametrize(("calibrated", "nats", "share"), [(0.01, 0.25, 0.25), (0.6, 0.25, 0.6), (0.01, 3.0, 1.0)])
-def test_the_power_leaves_a_tree_some_nats(six, monkeypatch, calibrated, nats, share):
-    monkeypatch.setattr(mg, "calibrated_power", lambda *_: calibrated)
-    monkeypatch.setattr(mg, "nats_per_tree", lambda *_: 1.0)
-    assert se.new_power(six, None, None, se.Powers(1.0, True, nats), 0.4) == pytest.approx(0.5 * (0.4 + share))
-    assert se.new_power(six, None, None, se.Powers(0.4), 0.4) == 0.4
-
-
-def test_a_start_is_merged_down_to_the_number(demo, monkeypatch):
-    patterns = ab.TreePatterns()
-    rows = patterns.fit_transform(demo)
-    corpus = mg.corpus_of(rows, patterns.table.family_of_columns(), 3)
-    features, prior = se.directions(corpus, 0), mg.PartitionPrior("dp", 1.0)
-    for number in (1, 3):
-        (start,) = se.merged_start(np.random.default_rng(0), corpus, features, number, prior, 1.0)
-        assert np.unique(start).tolist() == list(range(number))
-    assert se.merged_start(np.random.default_rng(0), corpus, features, 200, prior, 1.0) == []
-    monkeypatch.setattr(se, "GIVEN_STARTS", 0)
-    merged = se.search_given(np.random.default_rng(0), corpus, features, 5, prior, 1.0)
-    assert len(np.unique(merged.label)) == 5
-    assert adjusted_rand_score(demo.target, merged.label) > 0.9
-
-
 def test_the_demo_is_found(demo, fitted):
     assert adjusted_rand_score(demo.target, fitted.labels_) > 0.9
     given = ab.PatternMixture(len(np.unique(demo.target)), n_iter=4, n_chains=1, random_state=0).fit(demo)

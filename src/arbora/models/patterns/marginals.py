@@ -197,13 +197,6 @@ def _climb(corpus: Corpus, groups: Groups, f: int, at: int) -> int:
     return at
 
 
-def nats_per_tree(corpus: Corpus, tables: Tables, groups: Groups) -> float:
-    """Log evidence of the groups over that of one group of all trees, per tree, families averaged."""
-    whole = seat(corpus, tables, np.zeros(corpus.n_trees, np.int64))
-    apart = sum(kernels.log_marginal(tables, groups, k) for k in np.flatnonzero(groups.size).tolist())
-    return float(apart - kernels.log_marginal(tables, whole, 0)) / (corpus.n_families * corpus.n_trees)
-
-
 def calibrated_power(corpus: Corpus, tables: Tables, groups: Groups, smallest: int = 8) -> float | None:
     """2 mean(D) / var(D), the median over groups; None where there are no two groups, or none is large enough.
 

@@ -41,7 +41,7 @@ log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-NATS = 5.0  # that power="auto" leaves the average tree as evidence for its group, with the number unknown
+LEAST_POWER = 0.5  # of power="auto" with the number unknown
 #: Settings that a run has beside those of the model; a checkpoint does not depend on them.
 SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
 
@@ -64,8 +64,7 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
     n_components : number of groups; None learns it.
     families, labels, min_trees : of the patterns, as in `TreePatterns`.
     power : by which log marginals are multiplied, because patterns of a tree depend on each other: a number,
-        ``"calibrated"`` to learn it, or ``"auto"``: with the number unknown calibrated, but at least what leaves the
-        average tree 5 nats of evidence for its group, else 1.
+        ``"calibrated"`` to learn it, or ``"auto"``: calibrated but at least 0.5 with the number unknown, else 1.
     prior : of the partition: ``"dp"`` Dirichlet process, ``"pitman-yor"`` with discount 0.5, ``"finite"`` a mixture of
         finite mixtures.
     concentration : of the process; None learns it for ``"dp"`` with a Gamma(1, 1) prior, and takes 1 else.
@@ -206,7 +205,7 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
         if isinstance(self.power, str):
             if self.n_components is not None:
                 return se.Powers(1.0)
-            return se.Powers(1.0, True, NATS) if self.power == "auto" else se.Powers(1.0, True)
+            return se.Powers(1.0, True, LEAST_POWER) if self.power == "auto" else se.Powers(1.0, True)
         return se.Powers(float(self.power))
 
     def _sample(self, corpus: Corpus, features: Floats, found: se.Found, forest: Forest) -> Trace:

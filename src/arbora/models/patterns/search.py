@@ -27,9 +27,7 @@ N_SPLIT_MERGE = 20  # proposals per sweep
 EVERY = 3  # sweeps between merges and between looks at the power
 MOST_GREEDY = 30  # sweeps at the end
 FIRST_STRENGTH = 20  # place among `STRENGTHS` where the search starts
-GIVEN_SWEEPS, GIVEN_STARTS = 8, 6  # with the number given
-MERGED_SWEEPS = 12  # of the search whose groups are merged down
-LEAST_POWER = 0.02
+GIVEN_SWEEPS, GIVEN_STARTS = 8, 3  # with the number given
 
 
 class Found(NamedTuple):
@@ -44,11 +42,11 @@ class Found(NamedTuple):
 
 
 class Powers(NamedTuple):
-    """How the power is set: fixed, or calibrated from there on."""
+    """How the power is set: fixed, or calibrated within bounds."""
 
     start: float
     calibrate: bool = False
-    nats: float = 0.0  # evidence of a tree for its group that a calibrated power leaves, at least
+    least: float = 0.02
 
 
 # ---- starts ---------------------------------------------------------------------------------------------------------
@@ -135,15 +133,12 @@ def all_alike(corpus: Corpus) -> bool:
 
 
 def new_power(corpus: Corpus, tables: Tables, groups: Groups, powers: Powers, power: float) -> float:
-    """Half-way to the calibrated power, or to what leaves a tree enough nats for its group; note.md, section 4.
+    """Half-way from the power at hand to the calibrated one.
 
     A whole step lets a power that is small for a moment merge what it then no longer finds apart.
     """
     found = mg.calibrated_power(corpus, tables, groups) if powers.calibrate else None
-    if found is None:
-        return power
-    enough = powers.nats / max(mg.nats_per_tree(corpus, tables, groups), 1e-9)
-    return 0.5 * (power + float(np.clip(max(found, enough), LEAST_POWER, 1.0)))
+    return power if found is None else 0.5 * (power + float(np.clip(found, powers.least, 1.0)))
 
 
 def merge(tables: Tables, groups: Groups) -> int:
@@ -169,37 +164,18 @@ def settle(
 def search_given(
     rng: np.random.Generator, corpus: Corpus, features: Any, n_groups: int, prior: PartitionPrior, power: float
 ) -> Found:
-    """The best of some starts, each after sweeps that keep the number of groups; note.md, section 5."""
-    starts = [kmeans_start(features, n_groups, rng) for _ in range(GIVEN_STARTS)]
-    starts += merged_start(rng, corpus, features, n_groups, prior, power)
-    found = [_keep_number(rng, corpus, start, prior, power) for start in starts]
-    return max(found, key=lambda one: one.log_posterior)
-
-
-def merged_start(
-    rng: np.random.Generator, corpus: Corpus, features: Any, n_groups: int, prior: PartitionPrior, power: float
-) -> list[Ints]:
-    """The groups that a search of the number finds, merged down to the number given; none if it finds too few."""
-    start = kmeans_start(features, n_start(corpus.n_trees), rng)
-    fine = search(rng, corpus, start, prior, Powers(power), MERGED_SWEEPS)
-    if fine.label.max() + 1 < n_groups:
-        return []
-    tables = mg.make_tables(corpus, fine.strengths, power, prior)
-    groups = mg.seat(corpus, tables, fine.label)
-    kernels.merge_best(tables, groups, mg.in_use(groups), n_groups, True)
-    return [mg.compact(groups.label)]
-
-
-def _keep_number(rng: np.random.Generator, corpus: Corpus, start: Ints, prior: PartitionPrior, power: float) -> Found:
-    """Sweeps from one start that leave no group empty and open no new one."""
-    at = np.full(corpus.n_families, FIRST_STRENGTH)
-    tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
-    groups = mg.seat(corpus, tables, start)
-    for _ in range(GIVEN_SWEEPS):
-        at = mg.best_strengths(corpus, groups, at)
+    """The best of some k-means starts, each after sweeps that keep the number of groups; note.md, section 5."""
+    found: list[Found] = []
+    for _ in range(GIVEN_STARTS):
+        at = np.full(corpus.n_families, FIRST_STRENGTH)
         tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
-        groups = mg.seat(corpus, tables, groups.label)
-        groups, _ = sweep(rng, corpus, tables, groups, closed=True)
-    groups, converged = settle(rng, corpus, tables, groups, closed=True)
-    joint = mg.log_posterior(corpus, tables, groups, prior)
-    return Found(mg.compact(groups.label), mg.STRENGTHS[at], power, prior, joint, converged)
+        groups = mg.seat(corpus, tables, kmeans_start(features, n_groups, rng))
+        for _ in range(GIVEN_SWEEPS):
+            at = mg.best_strengths(corpus, groups, at)
+            tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
+            groups = mg.seat(corpus, tables, groups.label)
+            groups, _ = sweep(rng, corpus, tables, groups, closed=True)
+        groups, converged = settle(rng, corpus, tables, groups, closed=True)
+        joint = mg.log_posterior(corpus, tables, groups, prior)
+        found.append(Found(mg.compact(groups.label), mg.STRENGTHS[at], power, prior, joint, converged))
+    return max(found, key=lambda one: one.log_posterior)
