@@ -323,8 +323,8 @@ def test_the_slot_of_a_root_is_ignored() -> None:
         ({"label": np.array([0, 2**32]), "vocabulary": ["a", "b"]}, "label holds 4294967296; wanted"),
         ({"label": [["a"], ["b"]]}, "label must be one-dimensional; found shape (2, 1)"),
         ({"vocabulary": ["a", "a"]}, "the vocabulary names a label twice; names must differ"),
-        ({"target": [1, 2]}, "target must have one entry a tree, 1; found shape (2,)"),
-        ({"name": []}, "name must have one entry a tree, 1; found shape (0,)"),
+        ({"target": [1, 2]}, "target must have one entry per tree, 1; found shape (2,)"),
+        ({"name": []}, "name must have one entry per tree, 1; found shape (0,)"),
     ],
 )
 def test_bad_parents(arguments: dict[str, Any], message: str) -> None:
@@ -382,8 +382,8 @@ def test_the_constructor_takes_columns_in_order() -> None:
         ({"parent": [[1, -1, 3, -1]]}, "parent must be one-dimensional; found shape (1, 4)"),
         ({"slot": [2**40, -1, 2, -1]}, "slot holds 1099511627776; wanted -2147483648..2147483647"),
         ({"vocabulary": ("a", "a")}, "the vocabulary names a label twice; names must differ"),
-        ({"name": ["p"]}, "name must have one entry a tree, 2; found shape (1,)"),
-        ({"target": [[1, 2]]}, "target must have one entry a tree, 2; found shape (1, 2)"),
+        ({"name": ["p"]}, "name must have one entry per tree, 2; found shape (1,)"),
+        ({"target": [[1, 2]]}, "target must have one entry per tree, 2; found shape (1, 2)"),
     ],
 )
 def test_broken_columns(changes: dict[str, Any], message: str) -> None:
@@ -620,9 +620,9 @@ def test_names_become_text() -> None:
     forest = Forest.from_nested(["a", "b"], name=[1, "x" * 1000])
     assert forest.name is not None
     assert forest.name.tolist() == ["1", "x" * 1000]
-    with pytest.raises(ForestError, match="name must have one entry a tree, 2"):
+    with pytest.raises(ForestError, match="name must have one entry per tree, 2"):
         forest.with_name(["x"])
-    with pytest.raises(ForestError, match="target must have one entry a tree, 2"):
+    with pytest.raises(ForestError, match="target must have one entry per tree, 2"):
         forest.with_target([1])
 
 

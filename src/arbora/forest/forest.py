@@ -732,7 +732,7 @@ def _per_tree(values: Any, n_trees: int, what: str, as_text: bool = False) -> An
         return None
     array = np.array([str(v) for v in values], object) if as_text else class_column(values)
     if array.ndim != 1 or len(array) != n_trees:
-        raise ForestError(f"{what} must have one entry a tree, {n_trees}; found shape {array.shape}")
+        raise ForestError(f"{what} must have one entry per tree, {n_trees}; found shape {array.shape}")
     return frozen(array, array.dtype)
 
 
