@@ -9,6 +9,7 @@ from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
 from sklearn.preprocessing import normalize
 
 import arbora
+from arbora.models.choose import choose_model
 
 from . import features
 
@@ -98,7 +99,9 @@ def infinite_hidden_trees(forest, n, seed):
 
 
 def pattern_mixture(forest, n, seed):
-    return arbora.PatternMixture(n, random_state=seed).fit_predict(forest)
+    """Patterns of labels, or of sizes where `choose_model` takes those."""
+    labels = "sizes" if choose_model(forest).model == "sizes" else "given"
+    return arbora.PatternMixture(n, labels=labels, random_state=seed).fit_predict(forest)
 
 
 def grammar_mixture(forest, n, seed):
