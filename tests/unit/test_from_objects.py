@@ -52,6 +52,8 @@ def test_it_is_what_from_nested_gives(forest: Forest) -> None:
 
 def test_dictionaries() -> None:
     assert Forest.from_objects([PLAIN], label="label", children="children") == Forest.from_nested([PLAIN])
+    alone = {"label": "a", "children": None}
+    assert Forest.from_objects([alone], label="label", children="children") == Forest.from_nested(["a"])
 
 
 def test_trees_of_nltk_dendropy_element_tree_and_ast() -> None:
@@ -120,6 +122,7 @@ def test_a_shared_node_is_there_as_often_as_it_is_reached() -> None:
         ([Node("a")], "nme", "children", "tree 0, node 0 .Node.: no label .*nme.*; check label="),
         ([Node("a")], "name", "kids", "tree 0, node 0 .Node.: no children .*kids"),
         ([{"x": 1}], "label", "children", "no label .KeyError: 'label'"),
+        ([PLAIN], "label", "Children", "no node has the key 'Children'; check children="),
         ([Node("a", "bc")], "name", "children", "its children are str; wanted a list of nodes"),
         ([Node(["a"])], "name", "children", "its label is list; wanted text"),
         ([Node("a")], 3, "children", "label: found int, wanted the name of an attribute"),

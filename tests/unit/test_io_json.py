@@ -346,6 +346,7 @@ def test_children_under_any_key(tmp_path):
             {"label": "type", "children": "in"},
             "tree 1, node 2: found an object with the keys",
         ),
+        ({"type": "x", "in": []}, {"label": "type", "children": "In"}, "no node has the key 'In'; check children="),
         ({}, {"children": "in"}, "without label="),
         ({}, {"label": "x", "scalars": "drop"}, "only objects with a label are nodes"),
     ],

@@ -26,9 +26,13 @@ def forest_of_objects(
     """What `Forest.from_objects` promises."""
     if not (type(roots) in (list, tuple) or isinstance(roots, (Iterator, np.ndarray))):
         raise ForestError(f"roots: found {type(roots).__name__}, wanted a list of roots; wrap a single tree in a list")
-    walk = _Walk(_getter(label, "label"), _getter(children, "children"), max_nodes)
+    walk = _Walk(_getter(label, "label"), _getter(children, "children"), children, max_nodes)
     for t, root in enumerate(roots):
         walk.add(root, t)
+    if isinstance(children, str) and walk.n_without == len(walk.parent) > 0:
+        raise ForestError(
+            f"no node has the key {children!r}; check children=, or give a function for trees of one node"
+        )
     columns = (walk.parent, walk.label, walk.slot, walk.tree)
     parents, labels, slots, trees = (np.array(column, np.int64) for column in columns)
     words = list(walk.words)
@@ -45,9 +49,7 @@ def _getter(given: Getter, what: str) -> Callable[[Any], Any]:
 
     def get(node: Any) -> Any:
         if isinstance(node, Mapping):
-            if given not in node and what == "children":
-                return ()
-            return node[given]
+            return node.get(given) if what == "children" else node[given]
         value = getattr(node, given)
         return value() if callable(value) else value
 
@@ -57,8 +59,11 @@ def _getter(given: Getter, what: str) -> Callable[[Any], Any]:
 class _Walk:
     """Columns of all trees so far, parents first."""
 
-    def __init__(self, label: Callable[[Any], Any], children: Callable[[Any], Any], max_nodes: int) -> None:
+    def __init__(
+        self, label: Callable[[Any], Any], children: Callable[[Any], Any], key: Getter, max_nodes: int
+    ) -> None:
         self.get_label, self.get_children, self.max_nodes = label, children, max_nodes
+        self.key, self.n_without = key, 0  # that holds children, and mappings without it
         self.words: dict[str, int] = {}
         self.parent: list[int] = []
         self.label: list[int] = []
@@ -110,6 +115,7 @@ class _Walk:
         except (AttributeError, KeyError, TypeError, ValueError, IndexError) as error:
             raise ForestError(f"{where}: no children ({type(error).__name__}: {error}); check children=") from error
         if below is None:
+            self.n_without += isinstance(node, Mapping) and self.key not in node
             return ()
         if isinstance(below, (str, bytes, Mapping)) or not isinstance(below, Iterable):
             raise ForestError(f"{where}: its children are {type(below).__name__}; wanted a list of nodes, or None")

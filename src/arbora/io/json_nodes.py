@@ -26,13 +26,13 @@ def without_comments(text: str) -> str:
     return _LAST_COMMA.sub(lambda found: found[0] if found[0].startswith('"') else " ", plain)
 
 
-def add_nodes(value: Any, label: str, children: tuple[str, ...], columns: Columns) -> None:
-    """Append the trees of a document; objects are dictionaries.
+def add_nodes(value: Any, label: str, children: tuple[str, ...], columns: Columns) -> bool:
+    """Append the trees of a document; objects are dictionaries.  Whether any node has one of the keys of children.
 
     The roots are the outermost objects with the key `label`.  The children of a node are what the keys `children` hold
     or, without any such key, the outermost objects with a label below it.
     """
-    n_trees = 0
+    n_trees, held = 0, False
     for root in _outermost([value], label):
         n_trees += 1
         stack: list[tuple[Any, int]] = [(root, 0)]
@@ -46,6 +46,7 @@ def add_nodes(value: Any, label: str, children: tuple[str, ...], columns: Column
             columns.depth.append(level)
             columns.label.append(_code(node[label], label, where, columns))
             if children:
+                held = held or any(key in node for key in children)
                 below = [child for key in children for child in _held(node.get(key), key, where)]
             else:
                 below = list(_outermost([value for key, value in node.items() if key != label], label))
@@ -53,6 +54,7 @@ def add_nodes(value: Any, label: str, children: tuple[str, ...], columns: Column
         columns.end_tree()
     if not n_trees:
         raise Fault(f"no object has the key {label!r}, wanted nodes with it; check label=")
+    return held
 
 
 def _outermost(values: list[Any], label: str) -> Iterator[dict[str, Any]]:

@@ -51,16 +51,22 @@ def read_json(
         raise ReadError(f"scalars={scalars!r} with label=: only objects with a label are nodes; leave one of them out")
     keys = tuple((children.split(",") if isinstance(children, str) else children) or ())
 
+    held = label is None or not keys  # whether some node has a key of children, so that they are not misspelt
+
     def read_file(path: str, columns: Columns) -> None:
+        nonlocal held
         text = decode(read_bytes(path, max_bytes))
         text = without_comments(text) if comments else text
         if label is not None:
-            add_nodes(parse_json(text, pairs=False), label, keys, columns)
+            held |= add_nodes(parse_json(text, pairs=False), label, keys, columns)
             return
         _add_document(parse_json(text, pairs=True), scalars, columns)
         columns.end_tree()
 
-    return read_files(source, "json", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    forest = read_files(source, "json", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    if not held:
+        raise ReadError(f"no node has the key {' or '.join(map(repr, keys))}; check children=, or leave it out")
+    return forest
 
 
 def _add_document(value: Any, scalars: str, columns: Columns) -> None:
