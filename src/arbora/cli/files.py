@@ -13,7 +13,7 @@ from typing import Any, NamedTuple
 import numpy as np
 import typer
 
-from ..errors import MissingDependencyError
+from ..errors import MissingDependencyError, ReadError
 from ..evaluate.summary import tree_names
 from ..files import own_outputs as own
 from ..files.container import written_whole
@@ -119,6 +119,29 @@ def _need(package: str, reason: str) -> None:
 def has_package(name: str) -> bool:
     """Whether an optional package is there, without importing it."""
     return importlib.util.find_spec(name) is not None
+
+
+def read_names(path: Path) -> dict[int, str]:
+    """Names of clusters by their numbers, from a table with the columns cluster and name."""
+    wanted = "wanted a table with the columns cluster and name"
+    try:
+        with open(path, encoding="utf-8-sig", newline="") as file:
+            rows = list(csv.DictReader(file))
+    except (UnicodeDecodeError, csv.Error) as error:
+        raise ReadError(f"{path}: {error}; {wanted}") from None
+    found: dict[int, str] = {}
+    for line, row in enumerate(rows, 2):
+        number, name = row.get("cluster"), row.get("name")
+        if number is None or name is None:
+            raise ReadError(f"{path}, line {line}: {wanted}; found {', '.join(str(key) for key in row)}")
+        if not number.strip().lstrip("-").isdecimal():
+            raise ReadError(f"{path}, line {line}: cluster {number!r}; wanted a whole number")
+        if int(number) in found:
+            raise ReadError(f"{path}, line {line}: cluster {number} has a name already; wanted each once")
+        found[int(number)] = name
+    if not found:
+        raise ReadError(f"{path}: no names; {wanted}")
+    return found
 
 
 # ---- tables ---------------------------------------------------------------------------------------------------------

@@ -21,7 +21,14 @@ def report(
         ),
     ],
     output: Annotated[Path, typer.Option("--output", "-o", help="The page: .html.")] = Path("report.html"),
-    names: Annotated[str | None, typer.Option("--names", help="Of a table: column with the names of rows.")] = None,
+    names: Annotated[
+        str | None,
+        typer.Option(
+            "--names",
+            metavar="FILE.csv|COLUMN",
+            help="Names for clusters, a table with the columns cluster and name; of a table, the column with names.",
+        ),
+    ] = None,
     columns: Annotated[
         str | None, typer.Option("--columns", help="Of a table: columns to use, as a,b,c. [default: all]")
     ] = None,
@@ -46,6 +53,7 @@ def report(
     \b
     Examples:
       arbora report model.arbora corpus/ --output report.html
+      arbora report model.arbora corpus/ --names names.csv
       arbora report classifier.arbora test/ --classes folder -o test.html
       arbora report hierarchy.arbora table.csv --classes species
     """
@@ -68,14 +76,15 @@ def report(
                 command=opt.command_line(),
             )
         else:
-            if names is not None or columns is not None:
-                raise usage("--names" if names is not None else "--columns", "trees have none; leave this out")
+            if columns is not None:
+                raise usage("--columns", "trees have none; leave this out")
+            called = None if names is None else files.read_names(Path(names))
             inputs = reading.find_like_training(fitted, paths, format, read, teller)
-            read_too = [*inputs.files, model, files.table_of(classes)]
+            read_too = [*inputs.files, model, files.table_of(classes), names]
             files.check_outputs([files.Output("--output", output, (".html",))], read_too)
             forest = reading.read_trees(inputs, skip_bad, classes, quiet)
             with teller.working("summing up"):
-                write_report(fitted, forest, output, command=opt.command_line())
+                write_report(fitted, forest, output, command=opt.command_line(), group_names=called)
         teller.say(f"wrote {output}")
 
 

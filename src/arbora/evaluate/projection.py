@@ -10,7 +10,12 @@ Floats = NDArray[np.float64]
 
 
 def principal_plane(encoding: Any) -> tuple[Floats, Floats]:
-    """First two principal components of the rows, each of length one, and the share of variance they explain.
+    """First two principal components of the rows, each of length one, and the share of variance they explain."""
+    return principal_components(encoding, 2)
+
+
+def principal_components(encoding: Any, most: int) -> tuple[Floats, Floats]:
+    """Principal components of the rows, each of length one, and the share of variance each explains; at least two.
 
     A sparse encoding is never made dense.  The sign is such that the entry of largest size is positive.
     """
@@ -30,10 +35,27 @@ def principal_plane(encoding: Any) -> tuple[Floats, Floats]:
         place[:, :k] = left[:, :k] * scale[:k]
         explained[:k] = scale[:k] ** 2 / (scale**2).sum()
     else:
-        pca = PCA(2, svd_solver="arpack", random_state=0)
+        pca = PCA(min(most, min(n, d) - 1), svd_solver="arpack", random_state=0)
         place, explained = pca.fit_transform(rows), pca.explained_variance_ratio_
-    largest = place[np.abs(place).argmax(axis=0), [0, 1]]
+    largest = place[np.abs(place).argmax(axis=0), np.arange(place.shape[1])]
     return place * np.where(largest < 0, -1.0, 1.0), explained
+
+
+def discriminant_plane(components: Floats, label: NDArray[np.int64]) -> Floats | None:
+    """The two directions that part the groups best, for their spread within; None of fewer than three groups."""
+    from sklearn.discriminant_analysis import LinearDiscriminantAnalysis
+
+    kinds, count = np.unique(label, return_counts=True)
+    if len(kinds) < 3 or len(label) <= len(kinds) + 1 or (count > 1).sum() < 2 or components.shape[1] < 2:
+        return None
+    steady = components[:, components.std(axis=0) > 1e-9]
+    if steady.shape[1] < 2:
+        return None
+    place = np.asarray(LinearDiscriminantAnalysis(solver="svd", n_components=2).fit_transform(steady, label))
+    if place.shape[1] < 2 or not np.isfinite(place).all():
+        return None
+    largest = place[np.abs(place).argmax(axis=0), [0, 1]]
+    return place * np.where(largest < 0, -1.0, 1.0)
 
 
 def plane(X: ArrayLike) -> tuple[Floats, list[str]]:

@@ -14,6 +14,16 @@ NEARLY_SAME = 0.9  # adjusted Rand index between chains from which on their part
 MIN_ESS = 100.0  # effective draws of every summary
 MOST_LONGER = 10  # times as many sweeps as there were are asked for at the most
 
+#: Summaries of draws, as sentences call them.
+IN_WORDS = {
+    "n_groups": "the number of groups",
+    "vi_to_reference": "the distance to a reference",
+    "largest_share": "the share of the largest group",
+    "co_clustering": "who is with whom",
+    "log_joint": "the log joint",
+    "entropy": "the entropy of the sizes",
+}
+
 Ints = NDArray[np.int64]
 
 
@@ -76,6 +86,8 @@ def judge_chains(
     n_chains, n_draws = labels.shape[:2]
     interval = diagnostics.n_groups_posterior(labels).interval
     verdict = _of_chains(labels, np.asarray(log_joint), run, n_chains, n_draws)
+    for name, words in IN_WORDS.items():
+        verdict = verdict._replace(reason=verdict.reason.replace(name, words))
     if run.interrupted:
         again = Verdict("look again", "the fit was interrupted", "fit again to the end")
         verdict = worse(again, verdict)

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numba
@@ -42,12 +42,13 @@ class SavedEstimator(OnPage, BaseEstimator):
         target: Sequence[Any] | None = None,
         names: Sequence[str] | None = None,
         columns: Sequence[str] | None = None,
+        group_names: Mapping[int, str] | None = None,
     ) -> None:
         """Write one self-contained HTML page on the fitted model and these data; see `arbora.report.write_report`."""
         from ..report import write_report
 
         check_is_fitted(self)
-        write_report(self, data, path, target=target, names=names, columns=columns)
+        write_report(self, data, path, target=target, names=names, columns=columns, group_names=group_names)
 
     def _plain_params(self) -> dict[str, Any]:
         """Parameters as JSON can hold them."""

@@ -4,7 +4,7 @@
 """
 
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -31,19 +31,30 @@ def write_report(
     verdict: Verdict | None = None,
     assignments: Assignments | None = None,
     described: Sequence[GroupName] | None = None,
+    group_names: Mapping[int, str] | None = None,
 ) -> None:
     """Write a page about a fitted model and trees or rows: those it was fitted to, or others.
 
     `target` are known classes to compare with (of a forest, its own if left out), `names` and `columns` what rows and
     columns are called, `told` and `warned` sentences to begin with, `command` what was typed.  `verdict` (what
     ``model.verdict()`` gives), `assignments` (``model.assign(data)``) and `described` (`name_groups`) are computed
-    unless they are given.
+    unless they are given.  `group_names` are names of clusters by their numbers, in place of those from patterns.
     """
     from ..files.container import written_whole
 
     known = None if described is None else list(described)
     context = Context(
-        os.fspath(path), target, names, columns, tuple(told), tuple(warned), command, verdict, assignments, known
+        os.fspath(path),
+        target,
+        names,
+        columns,
+        tuple(told),
+        tuple(warned),
+        command,
+        verdict,
+        assignments,
+        known,
+        group_names,
     )
     page = render(gather(model, data, context))
     with written_whole(Path(path)) as temporary:

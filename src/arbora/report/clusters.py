@@ -7,14 +7,15 @@ from typing import Any, NamedTuple, cast
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import SettingError
 from ..evaluate.metrics import silhouette_samples, slot_label_counts
-from ..evaluate.projection import principal_plane
 from ..evaluate.summary import Agreement, Cluster, Summary, counted, summarise, tree_names
 from ..forest.forest import UNSEEN, Forest, _natural
 from ..models.assignments import Assignments
 from ..models.forest_estimator import fingerprint, read_or_convert
 from . import columns as col
 from .gather import Context
+from .maps import Marks, gather_maps
 from .naming import describe_groups
 from .tree_drawings import MAX_DRAWN_NODES, MAX_TREE_NODES, Words, drawn_tree
 
@@ -108,7 +109,8 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
     named = describe_groups(forest, grouped.label) if context.described is None else context.described
     summary = summarise(forest, grouped.label, n_traits=6, named=named)
     if grouped.noun == "cluster":
-        own = {c: f"{c} \u00b7 {one.name}" for c, one in enumerate(named)}
+        own = {c: one.name for c, one in enumerate(named)} | _given_names(context, grouped)
+        own = {c: f"{c} \u00b7 {name}" for c, name in own.items()}
         grouped = grouped._replace(called={**own, **grouped.called})
     numbers = [cluster.cluster for cluster in summary.clusters]
     rank = np.searchsorted(numbers, grouped.label)
@@ -157,6 +159,17 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
     page["n_groups"] = len(numbers)
     page["group_names"] = [grouped.name(n) for n in numbers]
     return page
+
+
+def _given_names(context: Context, grouped: Grouped) -> dict[int, str]:
+    """Names that the caller gives to clusters, all of which there are."""
+    given = {} if context.group_names is None else dict(context.group_names)
+    there = set(np.unique(grouped.label).tolist())
+    for number in given:
+        if number not in there:
+            clusters = ", ".join(str(n) for n in sorted(there)[:20])
+            raise SettingError(f"group_names: there is no cluster {number!r}; wanted some of {clusters}")
+    return given
 
 
 def _own_probability(grouped: Grouped) -> Floats:
@@ -252,17 +265,9 @@ def _draw_typical(groups: list[dict[str, Any]], forest: Forest, words: Words) ->
 
 
 def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
-    """Trees on the plane of their codes."""
+    """Trees on planes of their codes."""
     codes, what = model.map_codes(grouped.forest, grouped.training)
-    place, explained = principal_plane(codes)
-    page = col.on_grid(place[shown])
-    page["axes"] = [f"principal component {c + 1}, {explained[c]:.0%} of the variance" for c in range(2)]
-    page["about"] = (
-        f"Each mark is a tree, or several in one place: the first two principal components of {what}, rows brought to "
-        f"one length. They hold {explained.sum():.0%} of the variance: groups that overlap here need not overlap in "
-        f"the model."
-    )
-    return page
+    return gather_maps(codes, Marks("tree", grouped.noun, what, grouped.label), shown)
 
 
 # ---- silhouettes ----------------------------------------------------------------------------------------------------

@@ -2,7 +2,7 @@
 
 import os
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from sklearn.utils.validation import check_is_fitted
@@ -29,6 +29,7 @@ class Context(NamedTuple):
     verdict: "Verdict | None" = None  # in terms of the command line, if there was one
     assignments: "Assignments | None" = None  # of these trees, if they are known already
     described: "list[GroupName] | None" = None  # what sets their groups apart, likewise
+    group_names: Mapping[int, str] | None = None  # that stand for names from patterns
 
 
 def gather(model: Any, data: Any, context: Context | None = None) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def _groups(rows: Floats, label: Ints, columns: list[str], target: list[str] | N
 def _map(rows: Floats, shown: Ints) -> dict[str, Any]:
     place, axes = plane(rows)
     page = col.on_grid(place[shown])
-    page["axes"] = axes
+    page |= {"axes": axes, "name": "columns" if rows.shape[1] == 2 else "principal components"}
     about = "the two columns themselves" if rows.shape[1] == 2 else "two principal components of the scaled columns"
     page["about"] = f"Each mark is a row: {about}. Groups that overlap here need not overlap in the model."
     return page

@@ -1,7 +1,8 @@
 // All trees on a plane: a canvas that zooms, moves and tells; the list of all trees says the same in words.
 
 function drawMap() {
-  const { x, y, frame } = D.map;
+  const maps = [D.map, ...(D.map.others || [])];
+  let { x, y, frame, axes } = D.map;
   const items = D.items;
   const count = x.length;
   const levels = items.levels || [items.group];
@@ -48,6 +49,31 @@ function drawMap() {
       context.fillText(text, box[0], low);
     }
   }
+  function paintGroups(context, w, h, ink, edge) { // what each group is called, above most of its marks; the largest first
+    const inside = new Map();
+    for (let i = 0; i < count; i++) inside.set(mode.value(i), [...(inside.get(mode.value(i)) || []), i].slice(-4000));
+    const quantile = (members, of, q) => members.map((i) => of[i]).sort((a, b) => a - b)[Math.floor(members.length * q)];
+    const taken = [];
+    context.font = "600 12px system-ui, sans-serif";
+    context.lineJoin = "round";
+    for (const [g, members] of [...inside].sort((a, b) => b[1].length - a[1].length)) {
+      if (state.focus !== null && !members.some((i) => items.group[i] === state.focus)) continue;
+      const full = mode.label(g).replace(/^(cluster|group|class) /, "");
+      if (/^[\d.]*$/.test(full)) continue; // the legend has the numbers
+      const text = full.length > 26 ? `${full.slice(0, 25)}\u2026` : full;
+      const wide = context.measureText(text).width;
+      const left = Math.min(Math.max(X(quantile(members, x, 0.5)) - wide / 2, 4), w - wide - 4);
+      const low = Math.max(Y(quantile(members, y, 0.9)) - 9, 14);
+      const box = [left - 3, low - 13, left + wide + 3, low + 5];
+      if (box[1] < 0 || box[3] > h || taken.some((t) => box[0] < t[2] && t[0] < box[2] && box[1] < t[3] && t[1] < box[3])) continue;
+      taken.push(box);
+      context.lineWidth = 4;
+      context.strokeStyle = edge;
+      context.strokeText(text, left, low);
+      context.fillStyle = ink;
+      context.fillText(text, left, low);
+    }
+  }
   function paint() {
     const scale = window.devicePixelRatio || 1;
     const [w, h] = [canvas.clientWidth, canvas.clientHeight];
@@ -86,11 +112,14 @@ function drawMap() {
     context.fillStyle = soft;
     context.font = "11px system-ui, sans-serif";
     paintNames(context, w, h);
-    context.fillText(D.map.axes[0], 10, h - 8);
+    paintGroups(context, w, h, ink, edge);
+    context.fillStyle = soft;
+    context.font = "11px system-ui, sans-serif";
+    context.fillText(axes[0], 10, h - 8);
     context.save();
     context.translate(16, h - 26);
     context.rotate(-Math.PI / 2);
-    context.fillText(D.map.axes[1], 0, 0);
+    context.fillText(axes[1], 0, 0);
     context.restore();
   }
   function zoom(factor, px = canvas.clientWidth / 2, py = canvas.clientHeight / 2) {
@@ -139,10 +168,25 @@ function drawMap() {
   }, true);
 
   let drag = null;
+  const fingers = new Map();
+  function pinch(e) { // two fingers zoom about the point between them
+    const before = [...fingers.values()];
+    fingers.set(e.pointerId, { x: e.offsetX, y: e.offsetY });
+    const now = [...fingers.values()];
+    const apart = ([a, b]) => Math.max(Math.hypot(a.x - b.x, a.y - b.y), 1);
+    drag = null;
+    zoom(apart(before) / apart(now), (now[0].x + now[1].x) / 2, (now[0].y + now[1].y) / 2);
+  }
+  const lift = (e) => fingers.delete(e.pointerId);
   fill(canvas, {
-    pointerdown: (e) => { drag = { x: e.offsetX, y: e.offsetY, moved: 0, touch: e.pointerType === "touch" }; },
+    pointerdown: (e) => {
+      drag = { x: e.offsetX, y: e.offsetY, moved: 0 };
+      if (e.pointerType === "touch") fingers.set(e.pointerId, { x: e.offsetX, y: e.offsetY });
+    },
+    pointercancel: lift,
     pointermove: (e) => {
-      if (drag && e.buttons && !drag.touch) {
+      if (fingers.size === 2 && fingers.has(e.pointerId)) return pinch(e);
+      if (drag && e.buttons) {
         drag.moved += Math.abs(e.offsetX - drag.x) + Math.abs(e.offsetY - drag.y);
         move(e.offsetX - drag.x, e.offsetY - drag.y);
         [drag.x, drag.y] = [e.offsetX, e.offsetY];
@@ -152,11 +196,12 @@ function drawMap() {
       tip(e, spot ? told(spot.items[0]) + (spot.items.length > 1 ? `\nand ${spot.items.length - 1} more here` : "") : "");
     },
     pointerup: (e) => {
+      lift(e);
       const spot = drag && drag.moved < 5 ? under(e.offsetX, e.offsetY) : null;
       drag = null;
       if (spot) pick(spot.items[0], spot.items);
     },
-    pointerleave: () => { drag = null; tip(null, ""); },
+    pointerleave: (e) => { lift(e); drag = null; tip(null, ""); },
     keydown: (e) => {
       const step = { ArrowLeft: [40, 0], ArrowRight: [-40, 0], ArrowUp: [0, 40], ArrowDown: [0, -40] }[e.key];
       if (step) move(...step);
@@ -193,14 +238,23 @@ function drawMap() {
     paint();
   }, true);
   const choice = el("select", { "aria-label": "Colour by", change: (e) => { mode = modes[e.target.value]; gather(); legend(); paint(); } }, modes.map((m, i) => el("option", { value: i }, m.name)));
+  const lead = el("p", { class: "lead", id: "map-about" }, D.map.about);
+  function show(map) {
+    ({ x, y, frame, axes } = map);
+    lead.textContent = map.about;
+    home();
+    gather();
+    paint();
+  }
+  const places = el("select", { "aria-label": "Places by", change: (e) => show(maps[e.target.value]) }, maps.map((m, i) => el("option", { value: i }, m.name)));
   home();
   gather();
   legend();
   responsive(canvas, paint);
   const zoomButton = (text, label, act) => el("button", { type: "button", "aria-label": label, title: label, click: act }, text);
-  return panel("map", "Map", D.map.about, el("div", { class: "mapgrid" },
-    el("figure", { class: "card" }, el("div", { class: "tools" }, modes.length > 1 ? el("label", null, "Colour by", choice) : null,
+  return panel("map", "Map", null, lead, el("div", { class: "mapgrid" },
+    el("figure", { class: "card" }, el("div", { class: "tools" }, maps.length > 1 ? el("label", null, "Places by", places) : null, modes.length > 1 ? el("label", null, "Colour by", choice) : null,
       zoomButton("+", "Zoom in", () => zoom(0.7)), zoomButton("\u2212", "Zoom out", () => zoom(1.4)), zoomButton("Reset", "Reset to the whole map", () => { home(); paint(); })), canvas,
-    el("figcaption", null, "Drag to move, Ctrl and wheel to zoom; larger marks are several in one place.")),
+    el("figcaption", null, "Drag to move, Ctrl and wheel or two fingers to zoom; larger marks are several in one place.")),
     el("div", { class: "stack" }, el("div", { class: "card" }, el("h3", null, modes.length > 1 ? "Legend" : `${D.noun}s`[0].toUpperCase() + `${D.noun}s`.slice(1)), list), details)));
 }
