@@ -94,7 +94,7 @@ def make_finite(procedure: Procedure, row: Row, n_iter: int, seed: int) -> Hidde
 
 def make_infinite(procedure: Procedure, row: Row, n_iter: int, seed: int) -> InfiniteHiddenTreeMixture:
     """The infinite mixture of a row, concentration 10 as in the paper."""
-    model = InfiniteHiddenTreeMixture(row.n_states, prior=row.size, n_iter=n_iter, random_state=seed)
+    model = InfiniteHiddenTreeMixture(row.n_states, prior=row.size, init="kmeans", n_iter=n_iter, random_state=seed)
     model.set_params(absent=procedure.absent, structure=procedure.structure, concentration=10.0)
     if procedure.kind == "published":
         model.set_params(n_start=1)

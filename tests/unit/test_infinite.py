@@ -388,3 +388,24 @@ def test_bad_settings_are_named(asymmetric):
     ):
         with pytest.raises(ValueError, match=setting):
             ab.InfiniteHiddenTreeMixture(2).set_params(**{setting: value}).fit(asymmetric)
+
+
+def test_chains_start_from_numbers_of_their_own():
+    forest = ab.datasets.make_documents(16, random_state=0)
+    settings = {"n_iter": 1, "burn_in": 0, "n_chains": 8, "n_split_merge": 0, "random_state": 0}
+    seen = {}
+    for init in ("patterns", "kmeans"):
+        model = ab.InfiniteHiddenTreeMixture(2, n_start=8, init=init, **settings)
+        features, n_start, spread = model._starts(forest, forest.n_slots)
+        seen[init] = (n_start, spread, features.shape)
+    assert seen["patterns"][:2] == (8, True)
+    assert seen["kmeans"][:2] == (8, False)
+    numbers = []
+    for seed in range(8):
+        sampler = ExactGibbs.__new__(ExactGibbs)  # only what the start looks at
+        sampler.features, sampler.n_start, sampler.spread = np.random.default_rng(1).normal(size=(60, 3)), 8, True
+        sampler.batch = type("Trees", (), {"n_trees": 60})()
+        numbers.append(len(np.unique(sampler._first_groups(np.random.default_rng(seed)))))
+    assert min(numbers) >= 4
+    assert max(numbers) <= 16
+    assert len(set(numbers)) > 3

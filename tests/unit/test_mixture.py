@@ -6,7 +6,7 @@ import pytest
 import arbora as ab
 import arbora.datasets
 from arbora.errors import ArboraError, ForestError, NotConvergedWarning, UnexplainedTreesWarning
-from arbora.models.hidden_tree import fitting, sampling
+from arbora.models.hidden_tree import fitting, novelty, sampling
 from arbora.models.hidden_tree import switching_tree as tm
 from tests import examples
 from tests.reference import hidden_tree as twin
@@ -570,3 +570,29 @@ def test_trees_without_a_common_pattern_start_from_slots():
     forest = ab.Forest.from_nested([(a, [b]) for a, b in ("ab", "cd", "ef", "gh")])
     model = ab.HiddenTreeMixture(2, 2, random_state=0).fit(forest)
     assert len(model.labels_) == 4
+
+
+def test_novelty_ranks_left_out_trees_evenly_and_finds_strange_ones():
+    forest = ab.datasets.make_documents(40, noise=0.1, random_state=0)
+    order = np.random.default_rng(0).permutation(forest.n_trees)
+    train, test = forest.take(np.sort(order[:120])), forest.take(np.sort(order[120:]))
+    model = ab.HiddenTreeMixture(5, random_state=0).fit(train)
+    found = model.novelty(test, train)
+    assert found.p_value.shape == found.unseen_share.shape == (test.n_trees,)
+    assert 0.3 < found.p_value.mean() < 0.7  # uniform: 0.5
+    assert not found.unseen_share.any()
+    odd = [("zebra", ["gnu", test.vocabulary[0]])]
+    strange, (group,) = model.novelty(odd, train), model.predict(odd)
+    assert strange.p_value[0] == 1.0 / (1.0 + (model.labels_ == group).sum())  # last of its group
+    assert strange.unseen_share[0] == pytest.approx(2 / 3)
+
+
+def test_novelty_judges_training_trees_by_parameters_without_them():
+    # Each tree has a label of its own, which the model has seen: trees like these are as usual as the training trees.
+    words = [f"w{i}" for i in range(60)]
+    forest = ab.Forest.from_nested([("a", [word]) for word in words])
+    model = ab.HiddenTreeMixture(1, 1, random_state=0).fit(forest[:40])
+    with model._batch(model._in_training_terms(forest[:40]), model.spec_) as batch:
+        left_out = novelty.fit_left_out(batch, model._fitted_params(), forest[:40], model._check_params())
+        inside = batch.log_likelihood(model._fitted_params().tree)[:, 0] / 2
+    assert (left_out.score < inside - 1.0).all()

@@ -29,7 +29,7 @@ from .dp_samplers import ProcessPrior, Seats, StochasticEM
 from .exact_gibbs import ExactGibbs
 from .finite import SHARD_BYTES, FiniteMixture, shards_of
 from .passes import Batch, log_sum
-from .starts import hellinger_features
+from .starts import hellinger_features, pattern_features
 
 Floats = NDArray[np.float64]
 
@@ -68,6 +68,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
     concentration_prior: tuple[float, float] | None = None
     update: Literal["em", "gibbs"] = "gibbs"
     burn_in: int | None = None
+    init: Literal["patterns", "kmeans"] = "kmeans"
     thin: int = 1
     n_auxiliary: int = 3
     n_split_merge: int = 5
@@ -129,7 +130,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
         whole = isinstance(self.random_state, (int, np.integer))
         return run_chains(
-            kind(batch, process, hellinger_features(forest, batch.model.n_slots), self.n_start),
+            kind(batch, process, *self._starts(forest, batch.model.n_slots)),
             n_chains=self.n_chains,
             n_sweeps=self.n_iter,
             burn_in=burn_in,
@@ -140,6 +141,13 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
             fingerprint=self._fingerprint(forest),
             progress=bool(self.verbose),
         )
+
+    def _starts(self, forest: Forest, n_slots: int) -> tuple[Any, int, bool]:
+        """What k-means groups the trees by before the first sweep, into how many, and whether that varies by chain."""
+        features = pattern_features(forest, np.random.default_rng(0)) if self.init == "patterns" else None
+        if features is None:
+            return hellinger_features(forest, n_slots), self.n_start, False
+        return features, self.n_start, True
 
     def _batch(self, forest: Forest, model: tm.TreeModel, n_components: int) -> Batch:
         """The trees of a forest (in training terms) as shards for passes with so many components."""
@@ -152,6 +160,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         check_count("n_chains", self.n_chains, MOST_CHAINS)
         check_number("concentration", self.concentration, 1e-9, 1e9)
         check_number("novelty", self.novelty, 0.0, 1.0)
+        if self.init not in ("patterns", "kmeans"):
+            raise SettingError(f"init={self.init!r}; wanted 'patterns' or 'kmeans'")
         if self.update not in ("em", "gibbs"):
             raise SettingError(f"update={self.update!r}; wanted 'em' or 'gibbs'")
         burn_in = 0 if self.burn_in is None else self.burn_in

@@ -79,25 +79,31 @@ class ProcessPrior(NamedTuple):
 class StochasticEM:
     """Algorithm 2 of paper 000: sequential seating, then one MAP-EM step for every component."""
 
-    def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int):
+    def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int, spread: bool = False):
         self.batch, self.model, self.setting, self.priors = batch, batch.model, setting, setting.priors
-        self.features, self.n_start = features, n_start
+        self.features, self.n_start, self.spread = features, n_start, spread
         self.log_uniform = batch.log_likelihood(self.model.uniform())[:, 0]
 
     def init(self, rng: np.random.Generator) -> Partition:
         """Trees seated by k-means with n_start clusters, then a few updates of parameters drawn from the prior.
 
+        With `spread`, each chain starts from a number of its own, between half and twice as many: chains that end alike
+        then do so in spite of their starts.
         A single group starts from the draw itself, as in the paper: once fitted to all trees, it would keep them.
         """
-        label = np.zeros(self.batch.n_trees, np.int64)
-        if self.n_start > 1:
-            label = cluster_features(self.features, self.n_start, rng)
-        _, label = np.unique(label, return_inverse=True)
+        _, label = np.unique(self._first_groups(rng), return_inverse=True)
         params = self.model.draw(rng, int(label.max()) + 1, self.priors)
         state = Partition(label.astype(np.int64), params, self.setting.concentration, self.priors)
         for _ in range(START_STEPS if self.n_start > 1 else 0):
             state, _ = self._refresh(rng, state)
         return state
+
+    def _first_groups(self, rng: np.random.Generator) -> NDArray[np.int64]:
+        """Groups of the trees by k-means; all in one if one is asked for."""
+        if self.n_start == 1:
+            return np.zeros(self.batch.n_trees, np.int64)
+        n_clusters = max(2, round(self.n_start * 2.0 ** rng.uniform(-1.0, 1.0))) if self.spread else self.n_start
+        return cluster_features(self.features, n_clusters, rng)
 
     def step(self, rng: np.random.Generator, state: Partition) -> tuple[Partition, Mapping[str, float]]:
         """One sweep: seat every tree, then update the parameters of every component that is left."""

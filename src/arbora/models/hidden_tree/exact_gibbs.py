@@ -24,8 +24,8 @@ LEAST, MOST = 1e-3, 1e3
 class ExactGibbs(StochasticEM):
     """Partition, parameters and, if they have priors, concentration and Dirichlet parameters from their posterior."""
 
-    def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int):
-        super().__init__(batch, setting, features, n_start)
+    def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int, spread: bool = False):
+        super().__init__(batch, setting, features, n_start, spread)
         self.bags = batch.model.completed(batch)
 
     def _seat(self, rng: np.random.Generator, state: Partition) -> tuple[NDArray[np.int64], tm.Arrays]:

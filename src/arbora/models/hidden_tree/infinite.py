@@ -21,6 +21,8 @@ from .switching_tree import Absent, Structure, SwitchingTree
 
 LEAST_PRIOR = 1e-3  # of draws; modes, as update="em" takes them, want one or more
 
+SHARP_PRIOR, FLAT_PRIOR = 0.05, 1.5  # where none is given: of draws, and of modes and the renormalised reading
+
 
 class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     """Cluster labelled trees without fixing the number of groups.
@@ -28,15 +30,18 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     Parameters
     ----------
     n_states, absent, structure, prior, leaf_prior, ..., n_slots, encoding, shard_bytes : as in `HiddenTreeMixture`,
-        with other defaults where they serve better here (docs/infinite.md).  ``update="gibbs"`` takes priors below one,
-        and `branching_prior` is the strength of a Beta prior around the pooled rate of each slot (None: twice `prior`).
+        with other defaults where they serve better here (docs/infinite.md).  prior=None is 0.05, and 1.5 for
+        ``update="em"`` and for ``absent="renormalised"``.  ``update="gibbs"`` takes priors below one, and
+        `branching_prior` is the strength of a Beta prior around the pooled rate of each slot (None: twice `prior`).
     concentration : of the Dirichlet process; larger means more groups a priori.
     concentration_prior : (shape, rate) of a gamma prior, to learn the concentration; None keeps it fixed.
     update : ``"gibbs"`` samples the posterior exactly.  ``"em"`` is the paper's Algorithm 2, drawn seating and one
         MAP-EM step a sweep: quicker, a search and not a sampler.
     n_iter : sweeps of each chain.
     burn_in, thin : draws are kept after `burn_in` sweeps (None: half of them), every `thin`.
-    n_start : groups to start from, found by k-means; 1 puts all trees into one, as the paper does.
+    n_start, init : groups to start from, found by k-means; 1 puts all trees into one, as the paper does.  With
+        ``init="patterns"`` k-means sees the patterns of the trees, and each chain starts from a number of its own, from
+        half to twice `n_start`; with ``"kmeans"`` it sees counts of (slot, label), and all chains start from `n_start`.
     n_auxiliary : empty components in the pool of the exact sampler.
     n_split_merge : proposals of the exact sampler, a sweep, to split a group or to merge two.
     hyperprior : (shape, rate) of a gamma prior, with which the exact sampler learns the Dirichlet parameters too, from
@@ -69,13 +74,14 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         burn_in: int | None = None,
         thin: int = 1,
         n_start: int = 10,
+        init: Literal["patterns", "kmeans"] = "patterns",
         n_auxiliary: int = 3,
         n_split_merge: int = 5,
         hyperprior: tuple[float, float] | None = None,
         n_chains: int = 4,
         absent: Absent = "literal",
         structure: Structure = "branching",
-        prior: float = 1.5,
+        prior: float | None = None,
         leaf_prior: float | None = None,
         emission_prior: float | None = None,
         switch_prior: float | None = None,
@@ -99,6 +105,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         self.burn_in = burn_in
         self.thin = thin
         self.n_start = n_start
+        self.init = init
         self.n_auxiliary = n_auxiliary
         self.n_split_merge = n_split_merge
         self.hyperprior = hyperprior
@@ -131,8 +138,9 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     def _check_priors(self) -> Priors:
         check_count("shard_bytes", self.shard_bytes)
         if self.update == "em":
-            return check_switching(self)
-        priors = check_switching(self, LEAST_PRIOR)
+            return check_switching(self, if_none=FLAT_PRIOR)
+        sharp = self.absent != "renormalised"
+        priors = check_switching(self, LEAST_PRIOR, SHARP_PRIOR if sharp else FLAT_PRIOR)
         # The prior of the branching lies around pooled rates, as strong as Beta(prior, prior) would be.
         return priors if self.branching_prior is not None else priors._replace(branching=2.0 * priors.branching)
 

@@ -13,8 +13,10 @@ from ...forest.forest import Forest
 from ...seeds import resolve_seed
 from . import encoding as enc
 from . import node_posteriors as nodes
+from . import novelty as nv
 from . import sampling
 from .finite import SHARD_BYTES, FiniteMixture
+from .novelty import Novelty
 from .switching_params import Priors
 from .switching_settings import PROBABILITIES, check_components, check_switching, new_switching_tree
 from .switching_tree import Absent, Structure, SwitchingTree
@@ -206,6 +208,36 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
     def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
         return self.predict(forest)
+
+    def novelty(self, X: Any, training: Any) -> Novelty:
+        """How new each tree is, by its fit to its group compared with that of the training trees.
+
+        Parameters
+        ----------
+        X : trees.
+        training : the trees that the model was fitted on.  The model does not hold them.
+
+        Returns
+        -------
+        Novelty : `p_value`, the rank of the tree's log-probability per node among those of the training trees of its
+            group, each by parameters estimated without it; small where the tree fits worse than they do.
+            `unseen_share`, the share of its nodes with a label never seen in training.
+
+        Examples
+        --------
+        >>> from arbora import HiddenTreeMixture
+        >>> from arbora.datasets import make_documents
+        >>> trees = make_documents(20, random_state=0)
+        >>> found = HiddenTreeMixture(5, random_state=0).fit(trees).novelty([("zebra", ["gnu", "emu"])], trees)
+        >>> bool(found.p_value[0] < 0.05), found.unseen_share.tolist()
+        (True, [1.0])
+        """
+        known, forest, params = self._in_training_terms(training), self._in_training_terms(X), self._fitted_params()
+        with self._batch(known, self.spec_) as batch:
+            left_out = nv.fit_left_out(batch, params, known, self._check_params())
+        with self._batch(forest, self.spec_) as batch:
+            new = nv.fit_of_new(batch, params, forest, known.n_nodes)
+        return nv.rank(new, left_out, nv.unseen_times(forest) / np.maximum(nv.sizes_of(forest), 1.0))
 
     def transform(self, X: Any, dtype: Any = np.float64) -> Any:
         """Encode each tree, by default as posterior mass by component, slot and state (paper 001).

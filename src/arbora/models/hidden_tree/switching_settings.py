@@ -25,13 +25,13 @@ class SwitchingSettings(Protocol):
     n_states: int
     absent: Absent
     structure: Structure
-    prior: float
+    prior: float | None
     n_slots: int | None
     encoding: str
 
 
-def check_switching(settings: SwitchingSettings, least_prior: float = 1.0) -> Priors:
-    """Raise on impossible settings; the priors of the fit, each `least_prior` or more."""
+def check_switching(settings: SwitchingSettings, least_prior: float = 1.0, if_none: float | None = None) -> Priors:
+    """Raise on impossible settings; the priors of the fit, each `least_prior` or more; prior=None is `if_none`."""
     check_count("n_states", settings.n_states)
     if settings.n_slots is not None:
         check_count("n_slots", settings.n_slots)
@@ -43,7 +43,8 @@ def check_switching(settings: SwitchingSettings, least_prior: float = 1.0) -> Pr
     priors = {}
     for name in Priors._fields:
         own = getattr(settings, f"{name}_prior")
-        value = settings.prior if own is None else own
+        general = if_none if settings.prior is None else settings.prior
+        value: Any = general if own is None else own
         check_number("prior" if own is None else f"{name}_prior", value, least_prior, 1e9)
         priors[name] = float(value)
     return Priors(**priors)
