@@ -8,14 +8,15 @@ from typing import Any
 import dendropy
 import nltk
 import numpy as np
-import pandas as pd
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arbora import Forest, ForestError
 from tests import examples
+
+pd = pytest.importorskip("pandas")  # extras bring both
+pa = pytest.importorskip("pyarrow")
 
 PLAIN = {"label": "a", "children": [{"label": "b"}, {"label": "c", "children": [{"label": "d"}]}]}
 
