@@ -331,3 +331,15 @@ def test_the_verdict_is_the_first_thing_said(visit: Open) -> None:
     banner = page.locator("#verdict")
     assert banner.bounding_box()["y"] < page.locator("#tiles").bounding_box()["y"]
     assert banner.inner_text().startswith(("Sound", "Look again", "Do not trust"))
+
+
+def test_a_mark_tells_its_neighbours_and_other_groups(visit: Open) -> None:
+    page = visit("chains")
+    page.locator("#list tbody button").first.click()
+    card = page.locator("#map [aria-live]")
+    name = card.locator("h3").inner_text()
+    near = card.locator(".near button")
+    assert near.count() == 5
+    wanted = near.first.inner_text().strip()
+    near.first.click()
+    assert card.locator("h3").inner_text() == wanted != name

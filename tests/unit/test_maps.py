@@ -117,3 +117,16 @@ def test_names_can_be_given(demo, tmp_path):
         assert done.exit_code == (0 if said is None else 1), done.output
         assert said is None or said in done.stderr
     assert page_data((tmp_path / "n.html").read_text())["group_names"][1] == "1 \u00b7 invoices"
+
+
+def test_trees_that_are_not_sure_list_their_groups():
+    forest = ab.datasets.make_documents(8, random_state=0)
+    model = ab.HiddenTreeMixture(3, 2, max_iter=1, tol=0, init="random", random_state=0).fit(forest)
+    proba = model.predict_proba(forest)
+    likely = gather(model, forest)["items"]["likely"]
+    assert {int(i) for i in likely} == set(np.flatnonzero(proba.max(axis=1) < 0.995).tolist())
+    assert likely
+    for i, rows in likely.items():
+        best = proba[int(i)].argmax()
+        assert rows[0][0].startswith(f"{best} ")
+        assert rows[0][1] == pytest.approx(proba[int(i)].max(), rel=0.01)

@@ -106,3 +106,13 @@ def test_every_public_name_is_there_and_listed():
         assert getattr(arbora, module).__name__ == f"arbora.{home}"
     with pytest.raises(AttributeError, match="no attribute 'nonsense'"):
         arbora.nonsense  # noqa: B018
+
+
+def test_a_missing_file_is_refused_before_anything_slow_is_imported():
+    code = """
+from typer.testing import CliRunner
+from arbora.cli import app
+done = CliRunner().invoke(app, ["cluster", "missing.xml"])
+print(done.exit_code, "no such file" in done.stderr, [name for name in ("numpy", "numba") if name in sys.modules])
+"""
+    assert run(code).strip() == "1 True []"

@@ -50,6 +50,7 @@ def classify(
       arbora classify classifier.arbora test/ --classes folder --output test.csv --report test.html
       arbora classify classifier.arbora new.jsonl --json
     """
+    opt.check_there(model, *paths)
     from . import files, reading, scores
 
     with Teller(quiet).listening() as teller:

@@ -74,6 +74,7 @@ def cluster(
       arbora cluster trees.nwk --model single --states 6 --json
       arbora cluster trees.nwk --model unions --picture archetypes.png
     """
+    opt.check_there(*paths)
     from . import files, reading, results
 
     asked = opt.given(

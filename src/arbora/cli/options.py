@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from ..errors import ReadError
 from ..io.registry import FORMATS
 from ..models.registry import MODELS, typed
 from .terminal import usage
@@ -372,6 +373,14 @@ def command_line() -> str:
 def _without_folders(word: str) -> str:
     option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
     return f"{option}{equals}.../{os.path.basename(value.rstrip(os.sep))}" if os.path.isabs(value) else word
+
+
+def check_there(*paths: Path) -> None:
+    """Refuse a file that is not there before anything slow is imported; globs are left to those who expand them."""
+    for path in paths:
+        name = str(path)
+        if name != "-" and not any(c in name for c in "*?[") and not os.path.lexists(name):
+            raise ReadError(f"{path}: there is no such file; check the path")
 
 
 def load_model(path: Path) -> Any:

@@ -20,6 +20,7 @@ from .options import (
     Scheduler,
     SkipBad,
     check_jobs,
+    check_there,
     load_model,
     refuse,
 )
@@ -59,6 +60,7 @@ def predict(
       arbora predict model.arbora one.xml
       arbora predict model.arbora new.jsonl --json
     """
+    check_there(model, *paths)
     from . import files, reading, show
     from .hierarchy import predict_rows
 
@@ -132,6 +134,7 @@ def encode(
       arbora encode model.arbora trees.jsonl --output codes.csv
       arbora encode model.arbora trees.jsonl --output codes.npz --encoding score
     """
+    check_there(model, *paths)
     from scipy import sparse
 
     from ..evaluate.summary import counted, tree_names

@@ -57,6 +57,7 @@ def report(
       arbora report classifier.arbora test/ --classes folder -o test.html
       arbora report hierarchy.arbora table.csv --classes species
     """
+    opt.check_there(model, *paths)
     from ..report import write_report
     from . import files, reading
 

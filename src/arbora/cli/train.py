@@ -52,6 +52,7 @@ def train_classifier(
       arbora train-classifier trees.jsonl -k 22 --states 8 --encoding sum --hidden 20,40,60,80,100
       arbora train-classifier trees.jsonl --readout generative --states 6 --folds 5 --json
     """
+    opt.check_there(*paths)
     from . import files, reading, scores
 
     asked = opt.given(encoding=encoding and encoding.value, hidden=hidden, balanced=balanced or None)

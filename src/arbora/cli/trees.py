@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Classes, FormatOption, Json, Paths, Quiet, ReadOptions, SkipBad
+from .options import Classes, FormatOption, Json, Paths, Quiet, ReadOptions, SkipBad, check_there
 from .root import app
 from .terminal import Teller, command, print_json, usage
 
@@ -30,6 +30,7 @@ def info(
       arbora info "corpus/**/*.xml" --read text=kind
       arbora info trees.jsonl --top 50 --json
     """
+    check_there(*paths)
     from . import reading, show
 
     with Teller(quiet).listening():

@@ -25,6 +25,8 @@ MAX_CURVE = 60  # bars of one cluster
 MAX_BORDER = 40
 MAX_CLASSES = 60
 MAX_SKELETON = 600  # characters
+MAX_LIKELY, MAX_UNSURE = 4, 2_000  # groups of a tree that is not sure of its own, and such trees
+SURE = 0.995  # beyond it, another group is not worth a word
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -154,6 +156,7 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
     page["words"] = [col.shortened(word) for word in words.listed]
     if grouped.proba is not None:
         items["p"] = col.rounded(_own_probability(grouped)[shown])
+        items["likely"] = _likely(grouped, shown)
     if len(page["groups"]) < len(numbers):
         notes.append(f"{len(page['groups'])} of {len(numbers)} {grouped.noun}s, the largest, are told one by one.")
     page["n_groups"] = len(numbers)
@@ -176,6 +179,17 @@ def _own_probability(grouped: Grouped) -> Floats:
     """Probability of its own group of each tree; group -1 is the last column."""
     assert grouped.proba is not None  # noqa: S101 (for mypy; callers look first)
     return grouped.proba[np.arange(len(grouped.label)), grouped.label]
+
+
+def _likely(grouped: Grouped, shown: Ints) -> dict[str, list[list[Any]]]:
+    """The most probable groups of the trees that are not sure of theirs: name and probability, by place in the list."""
+    assert grouped.proba is not None  # noqa: S101 (for mypy; callers look first)
+    proba = grouped.proba[shown]
+    found = {}
+    for i in np.flatnonzero(proba.max(axis=1) < SURE)[:MAX_UNSURE].tolist():
+        best = np.argsort(-proba[i], kind="stable")[:MAX_LIKELY]
+        found[str(i)] = [[grouped.name(int(k)), col.figure(float(proba[i, k]))] for k in best if proba[i, k] >= 0.001]
+    return found
 
 
 def _unseen(model: Any, forest: Forest) -> list[str]:

@@ -9,6 +9,7 @@ function drawMap() {
   const modes = [];
   levels.forEach((groups, l) => modes.push({ name: levels.length > 1 ? `level ${l + 1}` : D.noun, value: (i) => groups[i], label: (g) => (l ? `group ${g}` : titled(g)), n: new Set(groups).size }));
   if (items.known) modes.push({ name: "known class", value: (i) => items.known[i], label: (g) => D.classes[g], n: D.classes.length });
+  const groupsFound = D.group_names;
   let mode = modes[0];
   let view = null;
   let picked = null;
@@ -152,12 +153,26 @@ function drawMap() {
 
   const hint = () => el("p", { class: "soft" }, `Choose a mark to see which ${D.item} it is.`);
   const details = el("div", { class: "card", "aria-live": "polite" }, hint());
+  function nearest(i, n) { // other places on this map, the nearest first
+    const far = (j) => Math.hypot(x[j] - x[i], y[j] - y[i]);
+    return Array.from({ length: count }, (_, j) => j).filter((j) => far(j) > 0).sort((a, b) => far(a) - far(b)).slice(0, n);
+  }
+  function nearList(i) {
+    const near = nearest(i, 5);
+    if (!near.length) return "";
+    return el("div", { class: "near" }, el("h4", null, "Nearest on this map"), el("ul", { class: "members" }, near.map((j) => el("li", null, el("button", { type: "button", class: "ghost", click: () => pick(j) }, mark(items.group[j]), ` ${items.name[j]}`)))));
+  }
+  function likelyTable(i) {
+    const found = items.likely && items.likely[i];
+    if (!found || D.group_names !== groupsFound) return ""; // known of the groups of the fit alone
+    return dataTable("Probabilities", [D.noun, "probability"], found.map(([name, p]) => [name, percent(p)]));
+  }
   function pick(i, others) {
     picked = i;
     const more = (others || []).filter((j) => j !== i);
     details.replaceChildren(el("h3", null, itemLink(i)), el("p", null, mark(items.group[i]), ` ${titled(items.group[i])}`, items.p ? `, probability ${percent(items.p[i])}` : ""),
       items.known ? el("p", { class: "soft" }, `known class: ${D.classes[items.known[i]]}`) : "",
-      more.length ? el("details", null, el("summary", null, `${plural(more.length, `more ${D.item}`)} here`), el("ul", { class: "members", tabindex: "0", "aria-label": "Others in this place" }, more.slice(0, 100).map((j) => el("li", null, itemLink(j))), more.length > 100 ? el("li", null, "\u2026") : null)) : "");
+      more.length ? el("details", null, el("summary", null, `${plural(more.length, `more ${D.item}`)} here`), el("ul", { class: "members", tabindex: "0", "aria-label": "Others in this place" }, more.slice(0, 100).map((j) => el("li", null, itemLink(j))), more.length > 100 ? el("li", null, "\u2026") : null)) : "", likelyTable(i), nearList(i));
     paint();
   }
   on("pick", (i) => {
