@@ -15,11 +15,13 @@ from . import encoding as enc
 from . import node_posteriors as nodes
 from . import novelty as nv
 from . import sampling
+from .emissions import Shown
 from .finite import SHARD_BYTES, FiniteMixture
 from .novelty import Novelty
 from .switching_params import Priors
 from .switching_settings import PROBABILITIES, check_components, check_switching, new_switching_tree
 from .switching_tree import Absent, Structure, SwitchingTree
+from .tree_model import split
 
 Floats = NDArray[np.float64]
 
@@ -191,6 +193,12 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     def hidden_trees(self) -> Self:
         """Itself."""
         return self
+
+    def emissions(self, most: int) -> list[Shown]:
+        """What nodes hold in each state, by component, as small tables of at most so many columns."""
+        params = self._fitted_params().tree
+        each = split(params.emission).values()
+        return [self.spec_.emission.shown(one, self.vocabulary_, most) for one in each]
 
     # ---- nodes ---------------------------------------------------------------------------------------------------
 

@@ -71,13 +71,13 @@ class Emission(Protocol):
         """Parameters or statistics with states renumbered."""
 
     def shown(self, params: Any, words: tuple[str, ...], most: int) -> "Shown":
-        """What a report shows of the states of one component; at most so many columns."""
+        """What a report shows of the states of one component, given the vocabulary; at most so many columns."""
 
 
 class Shown(NamedTuple):
     """A small table of one component: a column per label or number, a row per state."""
 
-    columns: list[int] | list[str]  # labels by number, or names
+    columns: list[str]
     values: Floats  # [state, column]
 
 

@@ -80,7 +80,7 @@ class Labels:
         """The labels that are most probable in some state."""
         by_state = params[:, :, 0].T
         top = np.argsort(-by_state.max(axis=0, initial=0.0), kind="stable")[:most]
-        return Shown(top.tolist(), by_state[:, top])
+        return Shown([words[m] for m in top.tolist()], by_state[:, top])
 
     # Cells of completed counts, [label, state]: see completed_counts.py.
 
