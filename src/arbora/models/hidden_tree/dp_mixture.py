@@ -27,8 +27,8 @@ from ..settings import MOST_CHAINS, check_count, check_number
 from . import tree_model as tm
 from .dp_samplers import ProcessPrior, Seats, StochasticEM
 from .exact_gibbs import ExactGibbs
-from .finite import SHARD_BYTES, FiniteMixture, shards_of
-from .passes import Batch, log_sum
+from .finite import SHARD_BYTES, FiniteMixture
+from .passes import Batch, log_sum, shards_of
 from .starts import hellinger_features, pattern_features
 
 Floats = NDArray[np.float64]

@@ -7,7 +7,6 @@ fitted attributes, one for each table, component axis first.
 import logging
 import os
 import warnings
-from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
@@ -18,8 +17,6 @@ from sklearn.utils.validation import check_is_fitted
 from ...errors import ArboraError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
 from ...files.container import digest
 from ...forest.forest import Forest
-from ...forest.sharing import SharedForest, share
-from ...forest.store import ForestStore
 from ...inference.em import EMResult
 from ...seeds import draw_rows, resolve_seed
 from ..assignments import Assignments
@@ -30,7 +27,7 @@ from ..settings import MOST_STARTS, check_count, check_number, check_weight, n_t
 from . import fitting
 from . import tree_model as tm
 from .fit_checkpoint import FitCheckpoint, Progress, state_digest
-from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
+from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum, shards_of
 from .slot_rates import slot_hits
 from .starts import STARTS
 
@@ -400,11 +397,3 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
     def aic(self, X: Any) -> float:
         """Akaike information criterion on these trees, lower is better."""
         return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters())
-
-
-def shards_of(forest: Forest, model: tm.TreeModel, max_units: int, shared: bool = True) -> Sequence[SharedForest]:
-    """The trees of a forest (in training terms) as shards of about so many units; a store reads them when asked."""
-    max_units = max(1024, max_units)
-    if isinstance(forest, ForestStore):
-        return forest.shards(model.n_slots, max_units, shared, model.needs_structure)
-    return share(forest.arrays, model.n_slots, max_units, shared)
