@@ -310,17 +310,22 @@ def compare(first, second):
 
 
 def load(folder):
-    """Read the model files of a folder, and save and read each again."""
-    paths = sorted(folder.glob("*.arbora"))
+    """Read the model files of a folder, and save and read each again; arrays must stay, settings may have grown."""
+    paths, wrong = sorted(folder.glob("*.arbora")), 0
     for path in paths:
         with tempfile.TemporaryDirectory() as temporary:
-            ab.load(path).save(Path(temporary) / "again.arbora")
-            first, second = (read_container(p, "model")[1:] for p in (path, Path(temporary) / "again.arbora"))
-            if digest([first[0], dict(first[1])]) != digest([second[0], dict(second[1])]):
-                print(f"{path.name}: saved again it is another file")
-                return 1
-    print(f"{len(paths)} model files load, and are the same when saved again")
-    return int(not paths)
+            again = Path(temporary) / "again.arbora"
+            try:
+                ab.load(path).save(again)
+            except ab.errors.ArboraError as error:
+                print(error)
+                wrong += 1
+                continue
+            if digest(dict(read_container(path, "model")[2])) != digest(dict(read_container(again, "model")[2])):
+                print(f"{path.name}: saved again it has other arrays")
+                wrong += 1
+    print(f"{len(paths) - wrong} of {len(paths)} model files load, and keep their arrays when saved again")
+    return int(wrong or not paths)
 
 
 def main():
