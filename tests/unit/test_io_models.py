@@ -71,7 +71,7 @@ def test_what_is_no_glycan(tmp_path, text, said):
 
 
 def test_bad_lines_are_left_out_one_by_one(tmp_path):
-    with pytest.warns(UserWarning, match="1 bad files or lines were left out"):
+    with pytest.warns(UserWarning, match="1 bad file or line was left out"):
         assert read_glycans(put(tmp_path, "a.iupac", "Gal\n[\nGlc"), on_error="skip").n_trees == 2
     with pytest.raises(ReadError, match=r'label=.x.; wanted "residue"'):
         read_glycans(tmp_path, label="x")
