@@ -35,16 +35,39 @@ class ForestArrays(NamedTuple):
 
 @dataclass(frozen=True, eq=False, repr=False)
 class Forest:
-    """Labelled trees as flat columns; nodes of a tree are contiguous, children precede parents, the root is last.
+    """Labelled trees as flat, read-only columns.
 
-    Most forests come from a reader (`read_xml`, ...), `Forest.from_nested` or `Forest.from_parents`; the constructor
-    takes columns that already are in order.
+    The nodes of a tree are contiguous, children precede their parents, and the root is last.  Most forests come from a
+    reader (`read`, `read_xml`, ...), `Forest.from_nested` or `Forest.from_parents`.  The constructor takes columns that
+    already are in order, and raises `ForestError` otherwise.
 
+    Parameters
+    ----------
+    parent : ndarray of int64, one per node
+        Index of the parent in the whole forest; -1 at a root.
+    slot : ndarray of int32, one per node
+        Position among the siblings, from 0; -1 at a root.  Siblings have different slots; gaps are allowed.
+    label : ndarray of int32, one per node
+        Index into `vocabulary`; -1 (`UNSEEN`) for a label outside it, -2 (`MISSING`) for an unknown label.
+    tree_start : ndarray of int64, one per tree and one more
+        First node of each tree, and the number of nodes.
+    vocabulary : tuple of str
+        Names of the labels.
+    target : ndarray or None, default None
+        Known class of each tree.
+    name : ndarray of str or None, default None
+        Name of the document of each tree.
+
+    Examples
+    --------
+    >>> from arbora import Forest
     >>> forest = Forest.from_nested([("a", ["b", ("c", ["d"])]), "a"])
     >>> forest
     Forest(2 trees, 5 nodes, 4 labels, 2 slots)
     >>> forest[0]
     {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c', 'children': [{'label': 'd'}]}]}
+    >>> forest.parent.tolist(), forest.slot.tolist(), forest.tree_start.tolist()
+    ([3, 2, 3, -1, -1], [0, 0, 1, -1, -1], [0, 4, 5])
     """
 
     parent: Ints

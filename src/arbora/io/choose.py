@@ -14,11 +14,32 @@ from .sources import Position, Sink, streaming
 
 
 def read(source: Source, format: str | None = None, **options: Any) -> Forest:
-    """Read trees with the reader that the file names call for, or that of `format`; options go to that reader.
+    """Read trees with the reader that suits the files.
 
-    `source` is what every reader takes: a path, a list of paths, a glob, or a directory whose files share one format.
-    Where the ending of a name is unknown, some formats are recognised by how the file begins.  With `format`, files of
-    a directory are read whatever their endings, unless they begin like those of another format.
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.  All files must have the same format.
+    format : str or None, default None
+        Format of the files, one of `arbora.io.FORMATS`.  None chooses it by the suffix of the names; where the suffix
+        is unknown, some formats are recognised by how the file begins.  If given, files of a directory are read
+        whatever their suffixes, unless they begin like files of another format.
+    **options
+        Options of the reader, such as ``on_error="skip"``; see `read_xml` and the others.
+
+    Returns
+    -------
+    Forest
+        The trees of all files.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = pathlib.Path(folder, "a.xml").write_text("<a><b/></a>")
+    ...     read(folder)
+    Forest(1 trees, 2 nodes, 2 labels, 1 slots)
     """
     files: Source = source
     if format is None:

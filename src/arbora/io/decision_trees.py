@@ -25,17 +25,26 @@ class Split(NamedTuple):
 
 
 def from_sklearn(model: Any, *, feature_names: Sequence[str] | None = None) -> Forest:
-    """The decision trees of a fitted scikit-learn model: one tree, a forest, or boosted trees.
+    """Make a forest of the decision trees of a fitted scikit-learn model.
 
-    A split is labelled by its feature, a leaf by "leaf"; slot 0 leads to values up to the threshold, slot 1 to others.
+    A split is labelled by its feature, a leaf by "leaf".  Slot 0 leads to values up to the threshold, slot 1 to the
+    others.
 
     Parameters
     ----------
-    model : a fitted tree, or an ensemble with ``estimators_``.
-    feature_names : names of the columns; else those the model was fitted with, or f0, f1, ...
+    model : estimator
+        A fitted decision tree, or an ensemble with ``estimators_``, such as a random forest or boosted trees.
+    feature_names : sequence of str or None, default None
+        Names of the columns.  None uses the names that the model was fitted with, or else f0, f1, ...
+
+    Returns
+    -------
+    Forest
+        One tree per decision tree.
 
     Examples
     --------
+    >>> from arbora import from_sklearn
     >>> from sklearn.tree import DecisionTreeClassifier
     >>> model = DecisionTreeClassifier(random_state=0).fit([[0.0], [1.0]], [0, 1])
     >>> from_sklearn(model)[0]

@@ -23,12 +23,35 @@ def from_networkx(
     root: Any = None,
     vocabulary: Sequence[str] | None = None,
 ) -> Forest:
-    """The trees of a DiGraph, or of several; a graph of several trees gives them in the order of their roots.
+    """Make a forest of networkx graphs.
 
-    An undirected graph is one tree, whose root is the node `root`, or what the function `root` gives for the graph.
-    `label` names the node attribute with the label (None as a value: missing); ``label=None`` takes the node itself.
-    `slot` names the attribute with the slot; without it, children follow each other in the order of the edges.  The
-    graph attributes "target" and "name" are kept when every graph has them.
+    Edges of a DiGraph lead from parent to child; a graph of several trees gives them in the order of their roots.  An
+    undirected graph is one tree.  The graph attributes "target" and "name" are kept if every graph has them.
+
+    Parameters
+    ----------
+    graphs : networkx graph or iterable of them
+        The graphs.  Each must be a tree or, if it is directed, several trees.
+    label : str or None, default "label"
+        Node attribute that holds the label; a value of None is a missing label.  ``label=None`` uses the node itself.
+    slot : str, default "slot"
+        Node attribute that holds the slot.  Where it is absent, children follow each other in the order of the edges.
+    root : node, function or None, default None
+        Root of undirected graphs, or a function that returns the root of a graph.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+
+    Returns
+    -------
+    Forest
+        The trees of all graphs.
+
+    Examples
+    --------
+    >>> import networkx as nx
+    >>> from arbora import from_networkx
+    >>> from_networkx(nx.DiGraph([("a", "b"), ("a", "c")]), label=None)[0]
+    {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c'}]}
     """
     nx = _networkx()
     several = list(graphs) if isinstance(graphs, Iterable) and not isinstance(graphs, nx.Graph) else [graphs]
@@ -108,9 +131,27 @@ def _nested_node(graph: Any, g: int, u: Any, label: str | None, slot: str) -> di
 
 
 def to_networkx(forest: Forest) -> list[Any]:
-    """One DiGraph a tree: nodes 0, 1, ... (the root first) with "label" and "slot"; "target" and "name" on the graph.
+    """Make one networkx DiGraph per tree.
 
-    A missing label is None; an unseen one is None with the attribute "unseen".
+    Nodes are 0, 1, ..., the root first, with the attributes "label" and "slot".  A missing label is None; an unseen
+    label is None with the attribute "unseen".  Target and name of the tree become graph attributes.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+
+    Returns
+    -------
+    list of networkx.DiGraph
+        One graph per tree; edges lead from parent to child.
+
+    Examples
+    --------
+    >>> from arbora import Forest, to_networkx
+    >>> (graph,) = to_networkx(Forest.from_nested([("a", ["b", "c"])]))
+    >>> graph.nodes(data="label")
+    NodeDataView({0: 'a', 1: 'c', 2: 'b'}, data='label')
     """
     nx = _networkx()
     graphs = []

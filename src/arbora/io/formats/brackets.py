@@ -22,11 +22,40 @@ def read_brackets(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read Penn-style trees; a bracket is a node labelled by its first word, each further word a leaf.
+    """Read bracketed parse trees in the style of the Penn Treebank, any number per file.
 
-    `leaves=False` leaves the further words out.  A bracket without a label has a missing one; an outer one around a
-    single tree, as the Penn Treebank has, is left out.  Trees may follow each other anyhow.  A file
-    that holds more than `max_bytes` (100 million) once unpacked is refused.
+    A bracket is a node labelled by its first word.  Each further word is a leaf.  A bracket without a label has a
+    missing one.  An outer bracket around a single tree, as in the Penn Treebank, is left out.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    leaves : bool, default True
+        Whether words become leaves.  False keeps the categories only.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        The trees of all files.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_brackets
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.mrg")
+    ...     _ = path.write_text("(S (NP cats) (VP sleep))")
+    ...     read_brackets(path, leaves=False)[0]
+    {'label': 'S', 'children': [{'label': 'NP'}, {'label': 'VP'}]}
     """
 
     def read_file(path: str, columns: Columns) -> None:

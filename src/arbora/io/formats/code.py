@@ -45,17 +45,44 @@ def read_code(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read source code without running it; named nodes of tree-sitter's syntax tree are nodes, their types labels.
+    """Read source code without running it, as syntax trees of tree-sitter.
 
-    Comments are left out.  It needs ``tree-sitter`` and the package of the language, such as ``tree-sitter-java``.
+    Named nodes of the syntax tree are nodes, and their types are labels.  Comments are left out.  The reader needs
+    ``tree-sitter`` and the package of the language, such as ``tree-sitter-java``.
 
     Parameters
     ----------
-    source : files, as every reader takes them.
-    unit : "file" makes one tree a file; "function" one for each function or method that no other holds.
-    names : whether identifiers join the label, as in ``identifier:x``.
-    language : name of the language; else the suffix of the file says it.
-    max_bytes : a file that holds more once unpacked is refused.
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    unit : {"file", "function"}, default "file"
+        "file" makes one tree per file, "function" one per function or method that is not inside another.
+    names : bool, default False
+        Whether identifiers join the label, as in ``identifier:x``.
+    language : str or None, default None
+        Language of the files.  None derives it from the suffix of each file.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per file or function.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_code
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.py")
+    ...     _ = path.write_text("pass")
+    ...     read_code(path)[0]  # doctest: +SKIP
+    {'label': 'module', 'children': [{'label': 'pass_statement'}]}
     """
     if unit not in UNITS:
         raise ReadError(f'unit={unit!r}; wanted "file" or "function"')

@@ -27,10 +27,40 @@ def read_conllu(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read dependency trees; siblings keep the order of the sentence, multiword and empty nodes are left out.
+    r"""Read dependency trees in CoNLL-U, one tree per sentence.
 
-    `label`: the column that becomes the label, "deprel", "upos", "form" or "lemma".  A file that holds more than
-    `max_bytes` (100 million) once unpacked is refused.
+    A word is a node below its head.  Siblings keep the order of the sentence.  Multiword tokens and empty nodes are
+    left out.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    label : {"deprel", "upos", "form", "lemma"}, default "deprel"
+        Column that becomes the label.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per sentence.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_conllu
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.conllu")
+    ...     _ = path.write_text("1\tcats\t_\tNOUN\t_\t_\t0\troot\t_\t_\n")
+    ...     read_conllu(path, label="upos")[0]
+    {'label': 'NOUN'}
     """
     if label not in COLUMNS:
         raise ReadError(f'label={label!r}; wanted "deprel", "upos", "form" or "lemma"')

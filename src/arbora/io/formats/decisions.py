@@ -22,14 +22,39 @@ def read_decisions(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read boosted trees: a split is a node labelled by its feature, a leaf is labelled "leaf".
+    """Read the decision trees of boosted models of XGBoost or LightGBM.
 
-    Slot 0 leads to values below the threshold, slot 1 to others.  Thresholds and values of leaves are left out.
+    Files hold what ``dump_model`` or ``save_model`` of XGBoost write as JSON, or what ``dump_model()`` of LightGBM
+    returns. A split is a node labelled by its feature, and a leaf is labelled "leaf".  Slot 0 leads to values below the
+    threshold, slot 1 to the others.  Thresholds and values of leaves are left out.
 
     Parameters
     ----------
-    source : files: what ``dump_model`` or ``save_model`` of XGBoost write as JSON, or ``dump_model()`` of LightGBM.
-    max_bytes : a file that holds more once unpacked is refused.
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per decision tree.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_decisions
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.xgboost.json")
+    ...     _ = path.write_text('[{"nodeid": 0, "leaf": 0.5}]')
+    ...     read_decisions(path)[0]
+    {'label': 'leaf'}
     """
 
     def read_file(path: str, columns: Columns) -> None:

@@ -30,18 +30,45 @@ def read_dotbracket(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read RNA structures; below a root, a pair of bases is a node and an unpaired base a leaf, in their order.
+    r"""Read RNA secondary structures in dot-bracket notation, any number per file.
 
-    A structure is a line of dots and brackets, after its sequence and a line ``>name`` if there are any.  What follows
-    on the line, such as an energy, is left out.
+    Below a root, a base pair is a node and an unpaired base is a leaf, in their order.  A structure is a line of dots
+    and brackets, after its sequence and a line ``>name`` if there are any.  The rest of the line, such as an energy, is
+    ignored.
 
     Parameters
     ----------
-    source : files, as every reader takes them.
-    label : "pairs" labels a pair ``()`` and an unpaired base ``.``; "bases" takes the bases, as in ``GC`` and ``A``.
-    unpaired : whether unpaired bases are leaves.
-    pseudoknots : what happens to brackets of other kinds and to letters: "refuse" them, or take them for "unpaired".
-    max_bytes : a file that holds more once unpacked is refused.
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    label : {"pairs", "bases"}, default "pairs"
+        "pairs" labels a pair ``()`` and an unpaired base ``.``; "bases" uses the bases, as in ``GC`` and ``A``.
+    unpaired : bool, default True
+        Whether unpaired bases become leaves.
+    pseudoknots : {"refuse", "unpaired"}, default "refuse"
+        What to do with brackets of other kinds and letters: raise an error, or treat them as unpaired.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per structure.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_dotbracket
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.dbn")
+    ...     _ = path.write_text(">hairpin\nGAC\n(.)\n")
+    ...     read_dotbracket(path)[0]
+    {'label': 'root', 'children': [{'label': '()', 'children': [{'label': '.'}]}]}
     """
     if label not in LABELS:
         raise ReadError(f'label={label!r}; wanted "pairs" or "bases"')

@@ -23,9 +23,37 @@ def read_elastic(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read ``.elastic.tree`` files; the class before the colon becomes the target, the slot is the child's place.
+    """Read ``.elastic.tree`` files of INEX, one tree per line.
 
-    A line of more than `max_bytes` (100 million) is refused, and the file with it.
+    The class before the colon becomes the target.  The position among the siblings is the slot.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    max_bytes : int, default 100,000,000
+        Longest line that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad lines and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per line, with classes as its target.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_elastic
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.elastic")
+    ...     _ = path.write_text("7:12(3($) 4($))")
+    ...     read_elastic(path)[0]
+    {'label': '12', 'children': [{'label': '3'}, {'label': '4'}]}
     """
     return read_lines(source, "elastic", _read_line, Policy(on_error, vocabulary, progress, max_bytes))
 

@@ -36,15 +36,40 @@ def read_glycans(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read glycans; the sugar on the right is the root, a sugar is a node below the one it is bound to.
+    """Read glycans in condensed IUPAC notation, one per line.
 
-    Siblings keep the order in which they are written.  Parts whose place is not known, in braces, are refused.
+    A sugar is a node below the one it is bound to, and the sugar on the right is the root.  Siblings keep the order in
+    which they are written.  Parts of unknown place, in braces, are refused.
 
     Parameters
     ----------
-    source : files, as every reader takes them.
-    label : "residue" labels a sugar ``Gal``, "residue:linkage" ``Gal:b1-4``.
-    max_bytes : a line that holds more is refused, and the file with it.
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    label : {"residue", "residue:linkage"}, default "residue"
+        "residue" labels a sugar ``Gal``, "residue:linkage" ``Gal:b1-4``.
+    max_bytes : int, default 100,000,000
+        Longest line that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad lines and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_glycans
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.iupac")
+    ...     _ = path.write_text("Gal(b1-4)[Fuc(a1-3)]GlcNAc")
+    ...     read_glycans(path)[0]
+    {'label': 'GlcNAc', 'children': [{'label': 'Gal'}, {'label': 'Fuc'}]}
     """
     if label not in LABELS:
         raise ReadError(f'label={label!r}; wanted "residue" or "residue:linkage"')

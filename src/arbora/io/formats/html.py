@@ -35,15 +35,45 @@ def read_html(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read HTML documents, one tree a file; the parser mends what is broken, and adds ``html`` and ``body``.
+    """Read HTML documents, one tree per file.
 
-    Bytes are decoded as browsers do: by a byte order mark, a declaration in the first 1024 bytes, or as UTF-8 or
-    Windows-1252; one that stands for nothing becomes U+FFFD.  What comes after ``</body>`` or ``</html>`` is read as if
-    it came before.
+    The parser repairs broken markup and adds ``html`` and ``body``.  Bytes are decoded as in a browser: by a byte order
+    mark, by a declaration in the first 1024 bytes, or as UTF-8 or Windows-1252.  An undecodable byte becomes U+FFFD.
+    Elements after ``</body>`` or ``</html>`` are read as if they came before.
 
-    `attributes`: each attribute adds a child ``@name`` before all other children.  `text`: "kind" adds a child
-    ``#text`` wherever there is text that is not blank.  A document deeper than `max_depth` (256) or, unpacked, longer
-    than `max_bytes` (100 million) is refused; raise them for files you trust.
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    attributes : bool, default False
+        Whether each attribute becomes a child ``@name``, before all other children.
+    text : {"kind"} or None, default None
+        "kind" adds a child ``#text`` wherever there is text that is not blank.
+    max_depth : int, default 256
+        Deepest nesting that is read.  A deeper document is refused; raise it for files you trust.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_html
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.html")
+    ...     _ = path.write_text("<p>Hello")
+    ...     read_html(path)[0]
+    {'label': 'html', 'children': [{'label': 'body', 'children': [{'label': 'p'}]}]}
     """
     markup = check_markup(Markup("keep", attributes, text, max_depth))
     huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES

@@ -29,19 +29,49 @@ def read_json(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read JSON documents: each as one tree, or the trees of labelled objects that it holds.
+    """Read JSON documents, each as one tree or as the trees of labelled objects that it holds.
 
-    An object is a node ``{}`` with a child for each member, labelled by its key, whose only child is the value; an
-    array is a node ``[]`` with its items as children.  `scalars`: "kind" labels a scalar ``#string``, ``#number``,
-    ``#boolean`` or ``#null``, "value" by its JSON text, and "drop" leaves it out (except as a whole document).
+    Without `label`, an object is a node ``{}`` with a child for each member.  The child is labelled by its key, and its
+    only child is the value.  An array is a node ``[]`` with its items as children.
 
-    `label` is for documents that are trees already, such as query plans and syntax trees: a node is an object with this
-    key, whose value is the label.  `children` names the key, or several with commas between, that holds the children;
-    without it, they are the nearest nodes below, whatever holds them.  Objects around the outermost nodes are left out,
-    and a file may hold several trees.
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    scalars : {"kind", "value", "drop"}, default "kind"
+        Label of a scalar: ``#string``, ``#number``, ``#boolean`` or ``#null``, or its JSON text.  "drop" leaves scalars
+        out (except as a whole document).
+    label : str or None, default None
+        Key of the label in documents that already are trees, such as query plans and syntax trees.  A node is an object
+        with this key.  Objects around the outermost nodes are left out, and a file may hold several trees.
+    children : str, sequence of str or None, default None
+        Key of the children, or several keys (separated by commas in one str).  None takes the nearest nodes below,
+        whatever holds them.
+    comments : bool, default False
+        Whether to allow comments, and commas before closing brackets, as in configuration files.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
 
-    `comments` reads JSON with comments and commas before closing brackets, as configuration files have them.  A file
-    that holds more than `max_bytes` (100 million) once unpacked is refused.
+    Returns
+    -------
+    Forest
+        One tree per file, or the trees that the files hold.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_json
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.json")
+    ...     _ = path.write_text('{"type": "Sort", "input": {"type": "Scan"}}')
+    ...     read_json(path, label="type")[0]
+    {'label': 'Sort', 'children': [{'label': 'Scan'}]}
     """
     if scalars not in SCALARS:
         raise ReadError(f'scalars={scalars!r}; wanted "kind", "value" or "drop"')

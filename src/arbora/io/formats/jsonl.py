@@ -29,13 +29,42 @@ def read_jsonl(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read JSON lines, one nested tree ``{"label":, "children": [...], "slot":}`` a line.
+    """Read JSON lines, one nested tree ``{"label":, "children": [...], "slot":}`` per line.
 
-    A label is text, a number, or null for a missing one (``"unseen": true`` marks one outside the vocabulary).  A slot
-    counts from 0; ``"pos"`` may stand for it and counts from 1; without either, a child takes the slot after its
-    sibling.  Of the root, ``"class"`` becomes the target and ``"name"`` (or ``"id"``) the name; a name of null says
-    that the tree has none.  With `split`, only trees whose root has that ``"split"`` are kept.  A line of more than
-    `max_bytes` (100 million) is refused, and the file with it.
+    A label is text, a number, or null if it is missing (``"unseen": true`` marks one outside the vocabulary).  A slot
+    counts from 0.  ``"pos"`` may replace it and counts from 1.  Without either, the slot is one more than that of the
+    previous sibling.  At the root, ``"class"`` becomes the target and ``"name"`` (or ``"id"``) the name.  If the name
+    is null, the tree has none.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    split : str or None, default None
+        Read only trees whose root has this ``"split"``.
+    max_bytes : int, default 100,000,000
+        Longest line that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad lines and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per line.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_jsonl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.jsonl")
+    ...     _ = path.write_text('{"label": "a", "children": [{"label": "b"}]}')
+    ...     read_jsonl(path)[0]
+    {'label': 'a', 'children': [{'label': 'b'}]}
     """
     n_left_out = 0
 
@@ -136,9 +165,26 @@ def _check_slots(siblings: list[tuple[Any, int, int]]) -> None:
 
 
 def write_jsonl(forest: Forest, path: str | os.PathLike[str]) -> None:
-    """Write one nested tree a line, such that `read_jsonl` gives an equal forest; at once or not at all.
+    """Write one nested tree per line, such that `read_jsonl` gives an equal forest.
 
-    A name that ends in ``.gz`` gives a packed file.
+    The file is replaced atomically.
+
+    Parameters
+    ----------
+    forest : Forest
+        The trees.
+    path : path
+        File to write.  A name that ends in ``.gz`` gives a compressed file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import Forest, write_jsonl
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.jsonl")
+    ...     write_jsonl(Forest.from_nested([("a", ["b"])]), path)
+    ...     print(path.read_text().strip())
+    {"label":"a","name":null,"children":[{"label":"b"}]}
     """
     zipped = os.fspath(path).lower().endswith(".gz")
     with written_whole(path) as temporary, _text_file(temporary, zipped) as file:

@@ -38,12 +38,43 @@ def read_newick(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read Newick trees; the name of a node is its label, the place among the children its slot.
+    """Read Newick trees, any number per file.
 
-    A node without a name has a missing label, or the label `unnamed`.  Names may be quoted, comments in square brackets
-    are left out, underscores stay.  Branch lengths are left out too, unless `length_bins` gives increasing edges: with
-    one edge of at most 0.3, a node ``a:0.3`` is labelled ``a|1`` (nodes without a length keep their name).
-    A file that holds more than `max_bytes` (100 million) once unpacked is refused.
+    The name of a node is its label, and its position among the siblings is the slot.  Names may be quoted, and
+    underscores stay.  Comments in square brackets are ignored.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    unnamed : str or None, default None
+        Label of nodes without a name.  None leaves it missing.
+    length_bins : sequence of float or None, default None
+        Increasing edges of bins; the bin of the branch length joins the label.  With one edge of at most 0.3, a node
+        ``a:0.3`` is labelled ``a|1``; nodes without a length keep their name.  None ignores branch lengths.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        The trees of all files.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_newick
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.nwk")
+    ...     _ = path.write_text("(a,(b,c)d)e;")
+    ...     read_newick(path)[0]
+    {'label': 'e', 'children': [{'label': 'a'}, {'label': 'd', 'children': [{'label': 'b'}, {'label': 'c'}]}]}
     """
     naming = Naming(unnamed, checked_bins(length_bins))
 

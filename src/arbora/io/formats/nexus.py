@@ -29,17 +29,45 @@ def read_nexus(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read the trees of NEXUS files, such as samples of a posterior; labels are full names, other blocks are left out.
+    """Read the trees of NEXUS files, such as samples of a posterior.
 
-    Short names stand for what TRANSLATE says, and else whole numbers for the taxon of that number.  Unrooted trees are
-    read from where they are written.
+    Labels are full names: TRANSLATE replaces short names, and a whole number that it does not name stands for the taxon
+    of that number.  Other blocks are ignored.  Unrooted trees are read as they are written.
 
     Parameters
     ----------
-    source : files, as every reader takes them.
-    unnamed, length_bins : as for `read_newick`.
-    burn_in : trees at the beginning of each file that are left out.
-    max_bytes : a file that holds more once unpacked is refused.
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    unnamed : str or None, default None
+        Label of nodes without a name.  None leaves it missing.
+    length_bins : sequence of float or None, default None
+        Increasing edges of bins; the bin of the branch length joins the label, as in `read_newick`.  None ignores
+        branch lengths.
+    burn_in : int, default 0
+        Number of trees to leave out at the beginning of each file.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        The trees of all files.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_nexus
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.nex")
+    ...     _ = path.write_text("#NEXUS begin trees; tree t = (a,b)c; end;")
+    ...     read_nexus(path)[0]
+    {'label': 'c', 'children': [{'label': 'a'}, {'label': 'b'}]}
     """
     if burn_in < 0:
         raise ReadError(f"burn_in={burn_in}; wanted 0 or more")

@@ -22,10 +22,39 @@ def read_python(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read Python files, one tree a file, without running them; load and store marks are left out.
+    """Read Python files as abstract syntax trees, one tree per file.
 
-    `names`: adds the identifier to the label of nodes that have one, as in ``Name:x`` or ``FunctionDef:main``.
-    A file that holds more than `max_bytes` (100 million) once unpacked is refused.
+    The files are parsed, never run.  Load and store marks are left out.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    names : bool, default False
+        Whether identifiers join the label of their node, as in ``Name:x`` or ``FunctionDef:main``.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_python
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.py")
+    ...     _ = path.write_text("pass")
+    ...     read_python(path)[0]
+    {'label': 'Module', 'children': [{'label': 'Pass'}]}
     """
 
     def read_file(path: str, columns: Columns) -> None:

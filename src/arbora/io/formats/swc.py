@@ -40,15 +40,42 @@ def read_swc(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read neurons, one tree a file; the label is the kind of neurite: soma, axon, basal dendrite and so on.
+    r"""Read morphologies of neurons in SWC, one tree per file.
+
+    The label is the type of neurite: soma, axon, basal dendrite and so on.
 
     Parameters
     ----------
-    source : files, as every reader takes them.
-    nodes : "sections" has a node for the root, every branching, every end, and every sample before a change of kind;
-        "samples" has one for every sample.
-    roots : what happens to a file with several roots: "refuse" it, or "split" it into a tree for each.
-    max_bytes : a file that holds more once unpacked is refused.
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    nodes : {"sections", "samples"}, default "sections"
+        "sections" makes a node of the root, every branching, every tip, and every sample before a change of type.
+        "samples" makes a node of every sample.
+    roots : {"refuse", "split"}, default "refuse"
+        What to do with a file that has several roots: raise an error, or make a tree of each.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_swc
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.swc")
+    ...     _ = path.write_text("1 1 0 0 0 5 -1\n2 3 1 0 0 1 1\n")
+    ...     read_swc(path)[0]
+    {'label': 'soma', 'children': [{'label': 'basal dendrite'}]}
     """
     if nodes not in NODES:
         raise ReadError(f'nodes={nodes!r}; wanted "sections" or "samples"')

@@ -31,18 +31,47 @@ def read_traces(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read traces of OpenTelemetry or Jaeger; a span is a node below its parent, siblings are ordered by start time.
+    """Read traces of OpenTelemetry (OTLP JSON) or Jaeger, one tree per trace.
 
-    Spans of one trace may be anywhere in a file, but must be in one file.  A tree is named ``file#trace``.
+    A span is a node below its parent, and siblings are ordered by start time.  The spans of one trace must be in one
+    file, in any order.  A tree is named ``file#trace``.
 
     Parameters
     ----------
-    source : files, as every reader takes them.
-    label : what the label of a span is, "service:operation", "operation" or "service".
-    broken : what happens to a trace with several roots, or with spans whose parent is not there: "refuse" stops with
-        an error; "split" makes a tree of every root and of every span without its parent; "drop" leaves the trace out.
-        The last two log how many traces were broken.
-    max_bytes : a file that holds more once unpacked is refused.
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    label : {"service:operation", "operation", "service"}, default "service:operation"
+        Label of a span.
+    broken : {"refuse", "split", "drop"}, default "refuse"
+        What to do with a trace that has several roots, or spans whose parent is absent.  "refuse" raises an error.
+        "split" makes a tree of every root and of every span without its parent.  "drop" leaves the trace out.  The last
+        two log how many traces were broken.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per trace.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_traces
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.otlp.json")
+    ...     _ = path.write_text(
+    ...         '{"resourceSpans": [{"scopeSpans": [{"spans": ['
+    ...         '{"traceId": "t", "spanId": "s", "name": "GET", "startTimeUnixNano": "1"}]}]}]}'
+    ...     )
+    ...     read_traces(path)[0]
+    {'label': 'GET'}
     """
     if label not in LABELS:
         raise ReadError(f"label={label!r}; wanted {', '.join(LABELS)}")

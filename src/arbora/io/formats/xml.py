@@ -62,12 +62,45 @@ def read_xml(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read XML documents, one tree a file.
+    """Read XML documents, one tree per file.
 
-    `namespaces`: "strip" labels a node ``tag``, "keep" ``{uri}tag``, "prefix" ``prefix:tag`` as the file writes it.
-    `attributes`: each attribute adds a child ``@name`` before all other children.  `text`: "kind" adds a child
-    ``#text`` wherever there is text that is not blank.  A document deeper than `max_depth` (256) or, unpacked, longer
-    than `max_bytes` (100 million) is refused; raise them for files you trust.
+    An element is a node, and its tag is the label.  Its position among its sibling elements is the slot.
+
+    Parameters
+    ----------
+    source : path or list of paths
+        Files, globs (``**`` for any folders) or directories.
+    namespaces : {"strip", "keep", "prefix"}, default "strip"
+        How to label a tag in a namespace: ``tag``, ``{uri}tag``, or ``prefix:tag`` as in the file.
+    attributes : bool, default False
+        Whether each attribute becomes a child ``@name``, before all other children.
+    text : {"kind"} or None, default None
+        "kind" adds a child ``#text`` wherever there is text that is not blank.
+    max_depth : int, default 256
+        Deepest nesting that is read.  A deeper document is refused; raise it for files you trust.
+    max_bytes : int, default 100,000,000
+        Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
+    on_error : {"raise", "skip"}, default "raise"
+        "skip" leaves out bad files and warns how many there were.
+    vocabulary : sequence of str or None, default None
+        Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    progress : bool or None, default None
+        Whether to show a progress bar.  None shows it on a terminal.
+
+    Returns
+    -------
+    Forest
+        One tree per file.
+
+    Examples
+    --------
+    >>> import pathlib, tempfile
+    >>> from arbora import read_xml
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "a.xml")
+    ...     _ = path.write_text('<a x="1"><b/></a>')
+    ...     read_xml(path, attributes=True)[0]
+    {'label': 'a', 'children': [{'label': '@x'}, {'label': 'b'}]}
     """
     if namespaces not in ("strip", "keep", "prefix"):
         raise ReadError(f'namespaces={namespaces!r}; wanted "strip", "keep" or "prefix"')
