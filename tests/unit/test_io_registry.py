@@ -36,7 +36,7 @@ def read_outline(source, *, mark="*", max_bytes=MAX_BYTES, on_error="raise", voc
 FORMAT = Format(
     name="outline",
     suffixes=(".outline",),
-    makes="one tree a file: stars say how deep",
+    makes="one tree per file: stars say how deep",
     manual="A line is a node.",
     options=(Option("mark", str, "what says how deep"), MAX_BYTES_OPTION),
     reader=read_outline,

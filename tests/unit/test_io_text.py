@@ -298,7 +298,7 @@ def test_elastic_classes_may_be_words(tmp_path):
         ("1:", ", column 3: the tree is empty"),
         ("1:a(b($)", ", column 8: 1 brackets are still open at the end of the line"),
         ("1:a($))", ", column 7: found ')'"),
-        ("1:a($) b($)", ", column 8: found 'b' after the end of the tree, wanted one tree a line"),
+        ("1:a($) b($)", ", column 8: found 'b' after the end of the tree, wanted one tree per line"),
         ("1:a(b c($))", ", column 5: found 'b', wanted label(children) or label($)"),
         ("1:a(b($) $)", ", column 10: found '$'"),
     ],

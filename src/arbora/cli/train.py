@@ -119,7 +119,7 @@ def _sizes(hidden: str | None) -> list[int]:
     except ValueError:
         sizes = []
     if not sizes or min(sizes) < 1:
-        raise usage("--hidden", f"{hidden!r}; wanted a whole number of 1 or more, or several with commas between")
+        raise usage("--hidden", f"{hidden!r}; wanted a whole number of 1 or more, or several separated by commas")
     return sizes
 
 

@@ -1,4 +1,4 @@
-"""Forests on disk: ``.forest`` (arrays and JSON in one file) and ``.parquet`` (one row a tree, for other tools)."""
+"""Forests on disk: ``.forest`` (arrays and JSON in one file) and ``.parquet`` (one row per tree, for other tools)."""
 
 import hashlib
 import itertools

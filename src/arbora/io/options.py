@@ -7,7 +7,7 @@ from .format import Option
 from .registry import FORMATS
 
 _TRUTH = {"true": True, "yes": True, "on": True, "false": False, "no": False, "off": False}
-_WANTED = {bool: "true or false", int: "a whole number", float: "numbers with commas between", str: "text"}
+_WANTED = {bool: "true or false", int: "a whole number", float: "numbers separated by commas", str: "text"}
 
 
 def default_of(format: str, option: Option) -> Any:

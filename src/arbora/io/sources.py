@@ -204,7 +204,7 @@ def read_files(
 
 
 def read_lines(source: Source, format: str, read_line: Callable[[str, str, Columns], None], policy: Policy) -> Forest:
-    """Read files of one tree a line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
+    """Read files of one tree per line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
 
     def read_file(path: str, columns: Columns, skipped: "_Skipped", bar: Progress) -> None:
         sink = _sink.get()

@@ -101,10 +101,10 @@ def _unwrap(root: int, columns: Columns) -> None:
 FORMAT = Format(
     name="brackets",
     suffixes=(".mrg", ".ptb", ".brackets", ".penn"),
-    makes="any number of trees a file: (S (NP (DT the)) (VP ...)); words are leaves",
+    makes="any number of trees per file: (S (NP (DT the)) (VP ...)); words are leaves",
     manual="""\
-Any number of trees a file, as in treebanks: `(S (NP (DT the) (NN cat)))`. The first word of a bracket is the label,
-each further word a leaf. By default words count; with `leaves=false` only the categories do.""",
+Any number of trees per file, as in treebanks: `(S (NP (DT the) (NN cat)))`. The first word of a bracket is the label;
+each further word is a leaf. With `leaves=false` words are left out and only the categories remain.""",
     options=(Option("leaves", bool, "words become leaves"), MAX_BYTES_OPTION),
     reader=read_brackets,
 )

@@ -161,13 +161,13 @@ FORMAT = Format(
     name="code",
     suffixes=tuple(LANGUAGES),
     asked=True,
-    makes="one tree a file or a function: source code as tree-sitter reads it; types of nodes are labels",
+    makes="one tree per file or function: source code as tree-sitter reads it; types of nodes are labels",
     manual="""\
-Source code of many languages, never run: the syntax tree of tree-sitter, without punctuation and comments. It is read
-only if asked for, by `--format code` or `read_code`, so that scripts beside other files do not count. With
-`unit=function` each function or method that no other holds is a tree. Files with errors of syntax are refused. It needs
-`arbora[code]`, which brings the grammars of Python and JavaScript; other languages need their package, such as
-`tree-sitter-java`.
+Source code of many languages, as syntax trees of tree-sitter, without punctuation and comments. The code is never run.
+This format must be requested by `--format code` or `read_code`, so that scripts beside other files are not read by
+accident. With `unit=function` each function or method that is not inside another is a tree. Files with syntax errors
+are refused. The reader needs `arbora[code]`, which installs the grammars of Python and JavaScript; other languages need
+their package, such as `tree-sitter-java`.
 
 ```text
 arbora cluster src/ --format code --read unit=function

@@ -136,9 +136,9 @@ def _add_sentence(sentence: list[Word], columns: Columns) -> None:
 FORMAT = Format(
     name="conllu",
     suffixes=(".conllu", ".conll"),
-    makes="one tree a sentence; a word is a node, its relation to the head the label",
+    makes="one tree per sentence; a word is a node, its relation to the head the label",
     manual="""\
-One tree a sentence. A word is a node below its head; siblings keep the order of the sentence. Multiword tokens and
+One tree per sentence. A word is a node below its head; siblings keep the order of the sentence. Multiword tokens and
 empty nodes are left out.""",
     options=(Option("label", ("deprel", "upos", "form", "lemma"), "column that becomes the label"), MAX_BYTES_OPTION),
     reader=read_conllu,

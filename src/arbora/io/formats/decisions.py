@@ -73,12 +73,12 @@ def _sniff(text: str) -> int:
 FORMAT = Format(
     name="decisions",
     suffixes=(".xgboost.json", ".lightgbm.json"),
-    makes="one tree a decision tree in a dump of XGBoost or LightGBM; a split is a node, its feature the label",
+    makes="one tree per decision tree in a dump of XGBoost or LightGBM; a split is a node, its feature the label",
     manual="""\
-The decision trees of a boosted model: what `dump_model` or `save_model` of XGBoost write as JSON, or `dump_model()` of
-LightGBM. A split is a node labelled by its feature, with its two children in slots 0 (values below the threshold) and
-1; leaves are labelled `leaf`. Thresholds and values are ignored. Most such files end in `.json`: say
-`--format decisions`. In Python, `ab.from_sklearn(model)` takes trees, forests and boosted trees of scikit-learn:
+The decision trees of a boosted model: JSON that `dump_model` or `save_model` of XGBoost write, or that `dump_model()`
+of LightGBM returns. A split is a node labelled by its feature, with its two children in slots 0 (values below the
+threshold) and 1; leaves are labelled `leaf`. Thresholds and values are ignored. Most such files end in `.json`, so give
+`--format decisions`. In Python, `ab.from_sklearn(model)` converts trees, forests and boosted trees of scikit-learn:
 
 ```python
 from sklearn.ensemble import RandomForestClassifier

@@ -136,13 +136,13 @@ def _add_structure(
 FORMAT = Format(
     name="dotbracket",
     suffixes=(".dbn", ".vienna", ".dotbracket"),
-    makes="any number of trees a file: RNA structures ((..)); a base pair is a node, an unpaired base a leaf",
+    makes="any number of trees per file: RNA structures ((..)); a base pair is a node, an unpaired base a leaf",
     manual="""\
-Any number of RNA secondary structures a file, as ViennaRNA writes them: a line of dots and round brackets, after the
+Any number of RNA secondary structures per file, as ViennaRNA writes them: a line of dots and round brackets, after the
 sequence and a line `>name` if there are any. `((..).)` is `root(()(()(., .), .))`. With `label=bases` labels are bases,
 as in `GC` for a pair and `A` for an unpaired base. Energies at the end of a line are ignored. Brackets of other kinds
-and letters stand for pseudoknots, which no tree can hold: they are refused, or with `pseudoknots=unpaired` count as
-unpaired.
+and letters mark pseudoknots, which a tree cannot represent. They are refused; with `pseudoknots=unpaired` they are read
+as unpaired.
 
 ```python
 Path("hairpin.dbn").write_text(">hairpin\\nGGAAACC\\n((...))\\n")

@@ -1,4 +1,4 @@
-"""Reader of the INEX structure files: one tree a line, ``class:label(child child ...)``, a leaf is ``label($)``."""
+"""Reader of the INEX structure files: one tree per line, ``class:label(child child ...)``, a leaf is ``label($)``."""
 
 import re
 from collections.abc import Sequence
@@ -98,7 +98,7 @@ def _broken(text: str, start: int) -> Fault:
         if other or (close and level == 0):
             return Fault(f"found {shown(other or close)}, wanted label(children) or label($)", None, column)
         if word and level == 0 and nodes:
-            return Fault(f"found {shown(word)} after the end of the tree, wanted one tree a line", None, column)
+            return Fault(f"found {shown(word)} after the end of the tree, wanted one tree per line", None, column)
         nodes += bool(word)
         level += bool(word and not leaf) - bool(close)
     if nodes == 0:
@@ -109,9 +109,9 @@ def _broken(text: str, start: int) -> Fault:
 FORMAT = Format(
     name="elastic",
     suffixes=(".elastic", ".elastic.tree"),
-    makes="one tree a line: class:label(child($) ...); the class is the known class",
+    makes="one tree per line: class:label(child($) ...); the class is the known class",
     manual="""\
-One tree a line, as in the INEX structure files: `class:label(child($) child($))`.""",
+One tree per line, as in the INEX structure files: `class:label(child($) child($))`.""",
     options=(MAX_LINE_OPTION,),
     reader=read_elastic,
     by_line=True,

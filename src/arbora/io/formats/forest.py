@@ -25,7 +25,7 @@ FORMAT = Format(
     suffixes=(".forest",),
     makes="trees that arbora convert wrote",
     manual="""\
-Trees that `arbora convert` or `Forest.save` wrote: exact, and quick to read. Not packed with `.gz`.""",
+Trees that `arbora convert` or `Forest.save` wrote: exact, and fast to read. They are not compressed with `.gz`.""",
     options=(MAX_BYTES_OPTION,),
     reader=read_stored,
     parts=load_parts,

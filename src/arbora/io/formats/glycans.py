@@ -119,10 +119,10 @@ def _residues(text: str) -> list[Residue]:
 FORMAT = Format(
     name="glycans",
     suffixes=(".iupac", ".glycans"),
-    makes="one tree a line: glycans such as Gal(b1-4)[Fuc(a1-3)]GlcNAc; a sugar is a node and the label",
+    makes="one tree per line: glycans such as Gal(b1-4)[Fuc(a1-3)]GlcNAc; a sugar is a node and the label",
     manual="""\
-One glycan a line, in condensed IUPAC notation: `Neu5Ac(a2-3)Gal(b1-4)[Fuc(a1-3)]GlcNAc` is
-`GlcNAc(Gal(Neu5Ac), Fuc)`. The sugar on the right is the root; siblings keep the order in which they are written. With
+One glycan per line, in condensed IUPAC notation: `Neu5Ac(a2-3)Gal(b1-4)[Fuc(a1-3)]GlcNAc` is `GlcNAc(Gal(Neu5Ac),
+Fuc)`. The sugar on the right is the root; siblings keep the order in which they are written. With
 `label=residue:linkage` labels are `Gal:b1-4`. Glycans with parts of unknown place, in braces, are refused.
 
 ```python

@@ -180,15 +180,14 @@ def _sniff(text: str) -> int:
 FORMAT = Format(
     name="html",
     suffixes=(".html", ".htm", ".xhtml"),
-    makes="one tree a file, mended; an element is a node, its tag the label; text and attributes are ignored",
+    makes="one tree per file, repaired; an element is a node, its tag the label; text and attributes are ignored",
     manual="""\
-As XML, but the parser mends what is broken and adds `html` and `body`. Binary files are refused.
+As XML, but the parser repairs broken markup and adds `html` and `body`. Binary files are refused.
 
-Bytes become characters as in a browser: a byte order mark comes first, then a declaration in the first 1024 bytes,
-then UTF-8 if the bytes are that, and Windows-1252 if not. A byte that stands for nothing becomes U+FFFD. Elements
-after `</body>` or `</html>` are read as if they came before. Tests compare the trees with those of html5lib. The
-two differ in what they add: html5lib adds `head` and `tbody`, and opens inline elements such as `b` again after a
-block.""",
+Bytes are decoded as in a browser: by a byte order mark, else by a declaration in the first 1024 bytes, else as UTF-8 if
+the bytes are valid UTF-8, else as Windows-1252. An undecodable byte becomes U+FFFD. Elements after `</body>` or
+`</html>` are read as if they came before. Tests compare the trees with those of html5lib. The two parsers differ in
+what they add: html5lib adds `head` and `tbody`, and reopens inline elements such as `b` after a block.""",
     options=(*MARKUP_OPTIONS, MAX_BYTES_OPTION),
     reader=read_html,
     sniff=_sniff,

@@ -134,15 +134,15 @@ def _scalar_label(value: Any, scalars: str) -> str:
 FORMAT = Format(
     name="json",
     suffixes=(".json",),
-    makes="one tree a file; objects, members, arrays and scalars are nodes",
+    makes="one tree per file; objects, members, arrays and scalars are nodes",
     manual="""\
-One tree a file. An object is a node `{}` with a child for each member, labelled by its key, whose only child is the
-value; an array is a node `[]`. By default, a scalar is a leaf `#string`, `#number`, `#boolean` or `#null`, so that
-values do not count.
+One tree per file. An object is a node `{}` with a child for each member, labelled by its key, whose only child is the
+value; an array is a node `[]`. By default, a scalar is a leaf `#string`, `#number`, `#boolean` or `#null`, so values
+are ignored.
 
-With `label`, the documents are trees already, such as query plans and syntax trees. A node is an object with this key.
-Its children are the nodes that the key `children` holds (an array, one node or null; several keys have commas between)
-or, if `children` is left out, the nearest nodes below, whatever holds them. A file may hold several trees.
+Use `label` for documents that already are trees, such as query plans and syntax trees. A node is an object with this
+key. Its children are the nodes under the key `children` (an array, one node or null; separate several keys by commas).
+If `children` is left out, they are the nearest nodes below, whatever holds them. A file may hold several trees.
 
 ```text
 arbora cluster plans/ --read "label=Node Type" --read children=Plans      # EXPLAIN (FORMAT JSON) of PostgreSQL
@@ -152,7 +152,7 @@ arbora cluster configs/ --read comments=true                             # tscon
     options=(
         Option("scalars", SCALARS, "label #string and the like, the value itself, or no node"),
         Option("label", str, "key that holds the label; only objects with it are nodes"),
-        Option("children", str, "key that holds the children of a node, or several with commas between"),
+        Option("children", str, "key that holds the children of a node, or several separated by commas"),
         Option("comments", bool, "comments, and commas before closing brackets, are allowed", of_trees=False),
         MAX_BYTES_OPTION,
     ),

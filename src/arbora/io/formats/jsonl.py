@@ -252,11 +252,11 @@ def _sniff(text: str) -> int:
 FORMAT = Format(
     name="jsonl",
     suffixes=(".jsonl", ".ndjson"),
-    makes='one tree a line: {"label": "a", "children": [...]}; "class" of the root is its known class',
+    makes='one tree per line: {"label": "a", "children": [...]}; "class" of the root is its known class',
     manual="""\
-One tree a line: `{"label": "a", "children": [{"label": "b", "slot": 2}], "class": "x", "name": "n"}`. A label of
-null is missing. A slot counts from 0 and, left out, follows that of the sibling before. `"class"` and `"name"`
-stand at the root. This is what `arbora convert` writes.""",
+One tree per line: `{"label": "a", "children": [{"label": "b", "slot": 2}], "class": "x", "name": "n"}`. A label of null
+is missing. Slots count from 0; the default is one more than that of the previous sibling. `"class"` and `"name"` belong
+to the root. `arbora convert` writes this format.""",
     options=(
         Option("split", str, 'only trees whose root has this "split"', of_trees=False),
         MAX_LINE_OPTION,

@@ -1,4 +1,4 @@
-"""Reader of Newick files: ``((a,b)c,d:0.1)root;``, any number of trees a file."""
+"""Reader of Newick files: ``((a,b)c,d:0.1)root;``, any number of trees per file."""
 
 import re
 from bisect import bisect_right
@@ -179,11 +179,11 @@ def _fault(text: str, token: re.Match[str], wanted: str) -> Fault:
 FORMAT = Format(
     name="newick",
     suffixes=(".nwk", ".newick", ".tre", ".tree", ".nhx"),
-    makes="any number of trees a file: ((a,b)c,d)root; names are labels, branch lengths are ignored",
+    makes="any number of trees per file: ((a,b)c,d)root; names are labels, branch lengths are ignored",
     manual="""\
-Any number of trees a file, each closed by a semicolon: `((a,b)c,d:0.1)root;`. The name of a node is its label;
-without one, the label is missing. Branch lengths and comments are ignored by default. With `length_bins=0.3`,
-`a:0.1` has the label `a|0` and `a:0.5` the label `a|1`.""",
+Any number of trees per file, each ended by a semicolon: `((a,b)c,d:0.1)root;`. The name of a node is its label; without
+a name, the label is missing. Branch lengths and comments are ignored by default. With `length_bins=0.3`, `a:0.1` has
+the label `a|0` and `a:0.5` the label `a|1`.""",
     options=(
         Option("unnamed", str, "label of nodes without a name"),
         Option("length_bins", float, "edges of bins; the bin of the branch length joins the label"),

@@ -183,12 +183,12 @@ def _sniff(text: str) -> int:
 FORMAT = Format(
     name="nexus",
     suffixes=(".nex", ".nexus", ".nxs", ".trees"),
-    makes="any number of trees a file: the TREES blocks of NEXUS; full names are labels, branch lengths are ignored",
+    makes="any number of trees per file: the TREES blocks of NEXUS; full names are labels, branch lengths are ignored",
     manual="""\
-Any number of trees a file, such as the samples of MrBayes or BEAST. Labels are names as TRANSLATE has them; a whole
-number that is not translated stands for the taxon of that number. `burn_in=1000` leaves out the first 1000 trees of
-each file. Comments, other blocks and, by default, branch lengths are ignored. Underscores stay. Unrooted trees are
-read from where they are written.
+Any number of trees per file, such as the samples of MrBayes or BEAST. Labels are full names: TRANSLATE replaces short
+names, and a whole number that it does not name stands for the taxon of that number. `burn_in=1000` leaves out the first
+1000 trees of each file. Comments, other blocks and, by default, branch lengths are ignored. Underscores stay. Unrooted
+trees are read as they are written.
 
 ```python
 Path("samples.nex").write_text("#NEXUS begin trees; translate 1 ape, 2 man; tree a = (1,2); tree b = (2,1); end;")

@@ -8,7 +8,7 @@ FORMAT = Format(
     suffixes=(".parquet",),
     makes="trees that arbora convert wrote",
     manual="""\
-The same trees for other tools, one row a tree; needs pyarrow.""",
+The same trees for other tools, one row per tree. It needs pyarrow.""",
     options=(MAX_BYTES_OPTION,),
     reader=read_stored,
     parts=load_parts,

@@ -96,10 +96,10 @@ def _add_syntax(root: ast.AST, names: bool, columns: Columns) -> None:
 FORMAT = Format(
     name="python",
     suffixes=(".py",),
-    makes="one tree a file: the syntax tree; types of its nodes are labels",
+    makes="one tree per file: the syntax tree; types of its nodes are labels",
     manual="""\
-One tree a file: the abstract syntax tree, `Module(FunctionDef(arguments, Return))`. The file is never run. By
-default, names of variables and functions are ignored.""",
+One tree per file: the abstract syntax tree, `Module(FunctionDef(arguments, Return))`. The file is never run. By default
+names of variables and functions are ignored.""",
     options=(Option("names", bool, "identifiers join the label, as in Name:x"), MAX_BYTES_OPTION),
     reader=read_python,
 )

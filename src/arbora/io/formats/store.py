@@ -26,9 +26,9 @@ FORMAT = Format(
     suffixes=(STORE,),
     makes="a folder of trees that arbora convert wrote, read file by file where a model can",
     manual="""\
-A folder of `.forest` files and a manifest, for more trees than fit in memory: `arbora convert PATH OUT.store` or
-`ForestStore.write` make it, and hidden-tree models go through it file by file; see [](scaling.md). Other models and
-readers take it into memory.""",
+A folder of `.forest` files and a manifest, for more trees than fit in memory. `arbora convert PATH OUT.store` or
+`ForestStore.write` make it. Hidden-tree models process it file by file; see [](scaling.md). Other models and readers
+load it into memory.""",
     options=(MAX_BYTES_OPTION,),
     reader=read_store,
     parts=load_parts,

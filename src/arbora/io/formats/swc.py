@@ -169,12 +169,12 @@ def _sections(rows: list[tuple[int, int]], above: list[int], codes: list[int]) -
 FORMAT = Format(
     name="swc",
     suffixes=(".swc",),
-    makes="one tree a file: a neuron; a section is a node, its kind of neurite the label",
+    makes="one tree per file: a neuron; a section is a node, its kind of neurite the label",
     manual="""\
-One tree a file: the morphology of a neuron, as NeuroMorpho.org has them. By default a node is the end of a section: a
-branching, a tip, or the last sample before the kind of neurite changes. With `nodes=samples` every sample is one.
-Labels are soma, axon, basal dendrite, apical dendrite, undefined, or the number of another type. Coordinates and radii
-are checked, and do not count.
+One tree per file: the morphology of a neuron, as in the files of NeuroMorpho.org. By default a node is the end of a
+section: a branching, a tip, or the last sample before the type of neurite changes. With `nodes=samples` every sample is
+a node. Labels are soma, axon, basal dendrite, apical dendrite, undefined, or the number of another type. Coordinates
+and radii are checked but not used.
 
 ```python
 Path("neuron.swc").write_text("1 1 0 0 0 5 -1\\n2 3 1 0 0 1 1\\n3 3 2 1 0 1 2\\n4 3 2 -1 0 1 2\\n")

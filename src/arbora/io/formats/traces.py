@@ -165,15 +165,15 @@ def _sniff(text: str) -> int:
 FORMAT = Format(
     name="traces",
     suffixes=(".otlp.json", ".otlp.jsonl", ".jaeger.json"),
-    makes="one tree a trace of OpenTelemetry (OTLP) or Jaeger; a span is a node, service and operation the label",
+    makes="one tree per trace of OpenTelemetry (OTLP) or Jaeger; a span is a node, service and operation the label",
     manual="""\
-Distributed traces: OTLP JSON, lines of it as the collector's file exporter writes them, or what Jaeger's API gives. A
-span is a node below its parent; siblings are ordered by start time. Most such files end in `.json`: say
-`--format traces`. Spans of one trace must be in one file, and a tree is named `file#trace`.
+Distributed traces: OTLP JSON, JSON lines of the collector's file exporter, or JSON of Jaeger's API. A span is a node
+below its parent; siblings are ordered by start time. Most such files end in `.json`, so give `--format traces`. Spans
+of one trace must be in one file, and a tree is named `file#trace`.
 
-A trace with several roots, or with spans whose parent is not there, is refused by default. With `broken=split` every
-root, and every span without its parent, begins a tree; with `broken=drop` such traces are left out. Either way Arbora
-says how many there were.
+A trace with several roots, or with spans whose parent is absent, is refused by default. With `broken=split` every root,
+and every span without its parent, becomes the root of a tree. With `broken=drop` such traces are left out. Either way
+Arbora reports how many there were.
 
 ```text
 arbora cluster traces.json --format traces --read broken=drop

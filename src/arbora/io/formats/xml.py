@@ -316,10 +316,10 @@ def _sniff(text: str) -> int:
 FORMAT = Format(
     name="xml",
     suffixes=(".xml",),
-    makes="one tree a file; an element is a node, its tag the label; text and attributes are ignored",
+    makes="one tree per file; an element is a node, its tag the label; text and attributes are ignored",
     manual="""\
-One tree a file. An element is a node, its tag the label, its place among the elements beside it the slot. By
-default, only tags count: text, attributes, comments and processing instructions are ignored, and namespaces are
+One tree per file. An element is a node, and its tag is the label. Its position among its sibling elements is the slot.
+By default only tags are used: text, attributes, comments and processing instructions are ignored, and namespaces are
 stripped. `<a x="1">text<b/></a>` is `a(b)`; with `attributes=true` and `text=kind` it is `a(@x, #text, b)`.""",
     options=(
         Option("namespaces", ("strip", "keep", "prefix"), "label tag, {uri}tag or prefix:tag for a tag in a namespace"),
