@@ -194,7 +194,7 @@ def test_format_and_skip_bad(tmp_path: Path) -> None:
     assert "--skip-bad" not in fails("info", tmp_path / "bad.xml")  # nothing would be left
     done = CliRunner().invoke(app, ["info", str(tmp_path / "*.xml"), "--skip-bad", "--json"])
     assert json.loads(done.stdout)["n_trees"] == 1
-    assert re.fullmatch(r"arbora: warning: 1 bad files .*\n", done.stderr)
+    assert re.fullmatch(r"arbora: warning: 1 bad file or line was left out.*\n", done.stderr)
 
 
 # ---- bad input ------------------------------------------------------------------------------------------------------
