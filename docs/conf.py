@@ -11,7 +11,10 @@ project_copyright = author
 release = re.findall(r'^__version__ = "(.+)"', _source, re.MULTILINE)[0]
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx_gallery.gen_gallery"]
+extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+napoleon_google_docstring = False
+napoleon_use_param = napoleon_use_rtype = napoleon_use_keyword = False  # types are words, not links
+napoleon_custom_sections = [("Attributes", "params_style")]
 sphinx_gallery_conf = {
     "examples_dirs": "../examples",
     "gallery_dirs": "gallery",  # made anew, not kept
@@ -32,26 +35,3 @@ html_theme = "alabaster"
 html_theme_options = {"description": "Probabilistic clustering of trees", "page_width": "1100px"}
 html_show_sphinx = False
 html_copy_source = False
-
-
-def list_parameters(app, what, name, obj, options, lines):
-    """Turn sections of parameters, `name : meaning` over several lines, into lists; line by line, in place."""
-    out, inside = [], False
-    for line in lines:
-        if set(line) == {"-"} and out and out[-1] in ("Parameters", "Attributes"):
-            out[-1:] = [f"**{out[-1]}**", ""]
-            inside = True
-        elif inside and line and not line.startswith(" "):
-            names, _, meaning = line.partition(" : ")
-            out.append(f"- ``{names}``: {meaning}" if meaning else line)
-            inside = bool(meaning)
-        elif inside and line:
-            out.append(f"  {line.strip()}")
-        else:
-            out.append(line)
-            inside = inside and bool(line)
-    lines[:] = out
-
-
-def setup(app):
-    app.connect("autodoc-process-docstring", list_parameters)

@@ -70,9 +70,9 @@ def parameters(model: Any, what: str = "emission_prob_", component: int = 0, ax:
     ----------
     model : HiddenTree or mixture of hidden trees
         The fitted model.
-    what : str, default "emission_prob_"
-        "emission_prob_" (the most probable labels), "leaf_prob_", "switch_prob_", "branching_prob_" or
-        "transition_prob_" (its mean over slots, weighted by the switch).
+    what : str, default ``"emission_prob_"``
+        ``"emission_prob_"`` (the most probable labels), ``"leaf_prob_"``, ``"switch_prob_"``, ``"branching_prob_"`` or
+        ``"transition_prob_"`` (its mean over slots, weighted by the switch).
     component : int, default 0
         The component.
     ax : matplotlib axis or None, default None
