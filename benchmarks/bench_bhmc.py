@@ -20,7 +20,7 @@ from measure import finish, judge
 from arbora import datasets
 from arbora.errors import DataNotFoundError
 from arbora.models.bhmc.estimators import principal_axes
-from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, Setting
+from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, SweepSettings
 from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference.bhmc import Twin
 
@@ -38,7 +38,7 @@ def rows():
 
 def settings():
     """The paper's hyperparameters, finite and nested, with and without regulariser."""
-    base = Setting(0.4, 1.0, 0.85, 0.0, 1.0, 1.0, 5, EXACT)
+    base = SweepSettings(0.4, 1.0, 0.85, 0.0, 1.0, 1.0, 5, EXACT)
     return {
         "BHMC, finite": base,
         "RBHMC, finite, C=0.1": base._replace(regularization=0.1),

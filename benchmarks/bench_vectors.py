@@ -58,7 +58,7 @@ def sweeps(kind):
     rng = np.random.default_rng(0)
     x = rng.normal(size=(60, 2)) + 4.0 * rng.integers(0, 3, (60, 1))
     scales = np.array([0.5, 0.3, 0.0 if kind == "single" else 3.0])
-    setting = gs.Setting(gs.PRIORS[kind], (1.0, 1.0), None, 4.0, np.eye(2), scales, scales, n_split_merge=0)
+    setting = gs.GibbsSettings(gs.PRIORS[kind], (1.0, 1.0), None, 4.0, np.eye(2), scales, scales, n_split_merge=0)
     sampler = gs.NestedGibbs(x, setting)
     state = sampler.init(rng)
     for _ in range(20):

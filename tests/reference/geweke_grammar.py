@@ -12,6 +12,7 @@ import numpy as np
 import arbora as ab
 from arbora.models.grammar import events as ev
 from arbora.models.grammar import fitting, infinite
+from arbora.models.sampled import Seating
 
 STOP = "<stop>"
 WORDS = ("a", "b", "c", "d")
@@ -90,7 +91,7 @@ class Game:
 
     def __init__(self, n_trees=4, n_split_merge=2, change=None):
         self.n_trees, self.change = n_trees, change
-        self.settings = infinite.Settings(1.0, CONCENTRATION, 2, n_split_merge)
+        self.settings = infinite.ChainPlan(1.0, CONCENTRATION, 2, n_split_merge)
         self.alphabet = ev.Alphabet(len(WORDS), False)
         number = {name: x for x, name in enumerate(WORDS)} | {STOP: self.alphabet.end, None: self.alphabet.end}
         width = self.alphabet.width
@@ -101,7 +102,7 @@ class Game:
         self.key = np.array(sorted(prior))
         cell = np.array([prior[int(key)] for key in self.key])
         row = np.unique(self.key // width, return_inverse=True)[1]
-        self.prior = infinite.Prior(cell, np.bincount(row, cell))
+        self.prior = infinite.CellPrior(cell, np.bincount(row, cell))
 
     def partition(self, rng):
         """Concentration and partition from the prior."""
@@ -110,7 +111,7 @@ class Game:
         for _ in range(self.n_trees - 1):
             size = Counter(label)
             label.append(draw(rng, {**size, len(size): concentration}))
-        return infinite.Seating(np.array(label), concentration)
+        return Seating(np.array(label), concentration)
 
     def trees(self, rng, state):
         """Trees given the partition."""

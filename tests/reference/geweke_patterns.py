@@ -12,7 +12,8 @@ import numpy as np
 
 from arbora.models.patterns.kernels.groups import Rows
 from arbora.models.patterns.marginals import Corpus, PartitionPrior
-from arbora.models.patterns.sampler import PartitionSampler, State
+from arbora.models.patterns.sampler import PartitionSampler
+from arbora.models.sampled import Seating
 
 SHARE = (np.array([0.5, 0.3, 0.2]), np.array([0.7, 0.3]))  # background by family
 STRENGTH = np.array([1.0, 2.5])
@@ -48,7 +49,7 @@ class Game:
         label = [0]
         for _ in range(self.n_trees - 1):
             label.append(draw(rng, [*np.bincount(label), concentration]))
-        return State(np.array(label), concentration)
+        return Seating(np.array(label), concentration)
 
     def patterns(self, rng, state):
         """Patterns given the partition, [tree, family], from an urn per group and family."""

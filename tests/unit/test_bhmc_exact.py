@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arbora.models.bhmc.kernels import bhmc_weights
-from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, Setting
+from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, SweepSettings
 from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference import bhmc as reference
 from tests.reference import geweke_bhmc as geweke
@@ -16,7 +16,7 @@ X4 = np.array([[-1.0], [-0.6], [1.5], [2.0]])
 
 
 def setting(regularization, nested, procedure=EXACT, branching=2):
-    return Setting(0.8, 1.0, 0.9, regularization, 1.0, 1.0, 0 if nested else branching, procedure)
+    return SweepSettings(0.8, 1.0, 0.9, regularization, 1.0, 1.0, 0 if nested else branching, procedure)
 
 
 class WeightsForget(HierarchySampler):
@@ -132,7 +132,7 @@ def test_the_papers_procedure_and_planted_bugs_miss_it(exact, kind, nested, proc
 
 def test_a_chain_without_data_recovers_the_nested_restaurant():
     """Data that say nothing: two data share a node of level l with probability (1 / (1 + alpha)) ** l."""
-    s = Setting(0.4, 1.0, 0.85, 0.0, 1.0, 1.0, 0, EXACT)
+    s = SweepSettings(0.4, 1.0, 0.85, 0.0, 1.0, 1.0, 0, EXACT)
     chain = HierarchySampler(np.zeros((6, 1)), 3, s, (1.0, 1e-12))
     rng = np.random.default_rng(0)
     state = chain.init(rng)

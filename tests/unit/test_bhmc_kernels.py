@@ -5,13 +5,13 @@ import pytest
 from scipy import stats
 
 from arbora.models.bhmc.kernels import bhmc, bhmc_weights, directions
-from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, Setting
+from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, SweepSettings
 from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference.bhmc import Twin
 
 
 def setting(regularization=0.3, procedure=EXACT, branching=3, margin=1.0, path_concentration=1.5):
-    return Setting(path_concentration, 1.3, 0.9, regularization, margin, 1.2, branching, procedure)
+    return SweepSettings(path_concentration, 1.3, 0.9, regularization, margin, 1.2, branching, procedure)
 
 
 def data(n=14, d=2, seed=0, scale=2.0):

@@ -175,7 +175,7 @@ def learning(kind, d):
     spread = (0.0, 0.0) if kind == "single" else (0.5, 8.0)
     low, high = np.array([0.3, 0.2, spread[0]]), np.array([3.0, 2.0, spread[1]])
     prior = (6.0, 5.0)
-    return gs.Setting(gs.PRIORS[kind], (1.0, 1.0), prior, d + 2.0, np.eye(d), low, high, start="one")
+    return gs.GibbsSettings(gs.PRIORS[kind], (1.0, 1.0), prior, d + 2.0, np.eye(d), low, high, start="one")
 
 
 def from_prior(rng, kind, setting, n, d):
@@ -186,7 +186,7 @@ def from_prior(rng, kind, setting, n, d):
     a = rng.gamma(setting.concentration_prior[0], 1.0 / setting.concentration_prior[1], 2)
     prior = {"scale0": scales[0] * np.eye(d), "dof0": setting.dof0, "kappa0": scales[1], "spread": scales[2]}
     z, g, x = reference.sample(rng, n, d, kind, a[0], a[1], prior)
-    return z, g, x, gs.State(z, g, a, scales)
+    return z, g, x, gs.NestedClusters(z, g, a, scales)
 
 
 def geweke(kind, n_prior, n_sweeps, seed, n=4, d=1, sampler=gs.NestedGibbs):

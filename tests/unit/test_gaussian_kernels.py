@@ -18,7 +18,7 @@ def setting_of(kind, d, temper=1.0, **more):
     scales = np.array([0.7, 0.4, spread])
     base = np.eye(d) + 0.3 * np.ones((d, d))
     dof0 = d + 1.5
-    setting = gs.Setting(gs.PRIORS[kind], (0.8, 1.3), None, dof0, base, scales, scales, temper=temper, **more)
+    setting = gs.GibbsSettings(gs.PRIORS[kind], (0.8, 1.3), None, dof0, base, scales, scales, temper=temper, **more)
     return setting, {"scale0": 0.7 * base, "dof0": dof0, "kappa0": 0.4, "spread": spread}
 
 
@@ -131,7 +131,7 @@ def test_log_joint_equals_the_dense_one(kind, d):
     for _ in range(4):
         z, g = a_state(rng, 12, kind)
         blocks = bl.summarise(x, z, len(g))
-        state = gs.State(z, g, np.array([0.8, 1.3]), setting.low)
+        state = gs.NestedClusters(z, g, np.array([0.8, 1.3]), setting.low)
         dense = reference.log_prior(z, g, kind, 0.8, 1.3) + reference.log_likelihood(x, z, g, prior)
         assert sampler.log_joint(state, blocks) == pytest.approx(dense, abs=1e-10)
 

@@ -8,6 +8,7 @@ from arbora.datasets import make_asymmetric_trees
 from arbora.models.grammar import events as ev
 from arbora.models.grammar import fitting, infinite
 from arbora.models.grammar.kernels import gibbs
+from arbora.models.sampled import Seating
 from tests.reference import grammar as twin
 from tests.reference.partitions import set_partitions
 
@@ -19,7 +20,7 @@ def sampler_of(trees, **settings):
     forest = ab.Forest.from_nested(trees)
     found = fitting.trees_of(forest, ev.alphabet_of(forest), None)
     asked = {"concentration": 1.5, "concentration_prior": None, "n_start": 2, "n_split_merge": 0, **settings}
-    return infinite.sampler_of(found, np.random.default_rng(0), infinite.Settings(**asked))[0], found
+    return infinite.sampler_of(found, np.random.default_rng(0), infinite.ChainPlan(**asked))[0], found
 
 
 def exact(sampler, found, concentration=1.5):
@@ -85,7 +86,7 @@ def test_the_log_joint_is_that_of_the_enumeration():
     sampler, found = sampler_of(SIX)
     _, value = exact(sampler, found)
     parts = list(value)
-    mine = [sampler.log_joint(infinite.Seating(np.array(p), 1.5)) for p in parts]
+    mine = [sampler.log_joint(Seating(np.array(p), 1.5)) for p in parts]
     shift = np.array(mine) - np.array(list(value.values()))
     np.testing.assert_allclose(shift, shift[0], rtol=1e-9)
 
@@ -107,7 +108,7 @@ def test_more_groups_than_places_are_opened():
     """A large concentration opens more groups in a sweep than places are kept ready."""
     trees = [("a", ["b"] * (n % 5)) for n in range(60)]
     sampler, _ = sampler_of(trees, concentration=1e8)
-    state = infinite.Seating(np.zeros(60, np.int64), 1e8)
+    state = Seating(np.zeros(60, np.int64), 1e8)
     state, info = sampler.step(np.random.default_rng(0), state)
     assert info["n_components"] > 2 * infinite.SPARE_PLACES
     assert np.array_equal(np.unique(state.label), np.arange(info["n_components"]))

@@ -13,6 +13,13 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 
+class Seating(NamedTuple):
+    """State of a chain over partitions: the group of each tree, 0, 1, ..., and the concentration."""
+
+    label: Ints
+    concentration: float
+
+
 class DrawnPartitions(NamedTuple):
     """The kept draws of a partition, and their log joint."""
 

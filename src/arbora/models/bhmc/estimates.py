@@ -13,7 +13,7 @@ from ...inference import diagnostics
 from ..file_checks import check_array
 from ..rows import FARTHEST
 from .kernels import bhmc
-from .kernels.bhmc import Setting, State
+from .kernels.bhmc import MixtureTree, SweepSettings
 from .sampler import HierarchySampler, Start
 
 Floats = NDArray[np.float64]
@@ -148,11 +148,11 @@ class Predictor(NamedTuple):
         for _ in range(N_KEPT):
             for _ in range(APART):
                 state, _ = chain.step(rng, state)
-            kept.append(State(*(np.array(x) for x in state)))
+            kept.append(MixtureTree(*(np.array(x) for x in state)))
         return cls._gather(kept, chain._queue(state), levels)
 
     @classmethod
-    def _gather(cls, kept: list[State], queue: Ints, levels: Ints) -> Self:
+    def _gather(cls, kept: list[MixtureTree], queue: Ints, levels: Ints) -> Self:
         state, n_draws = kept[0], len(kept)
         number = np.full(len(state.rest), -1, np.int64)
         number[queue] = np.arange(len(queue))
@@ -205,7 +205,7 @@ class Predictor(NamedTuple):
         if s < 1 or k < 1 or not np.allclose(self.weight.sum(axis=2), 1.0, atol=1e-6):
             raise ValueError("the weights of the components do not sum to one")
 
-    def leaf_probability(self, X: Floats, setting: Setting) -> Floats:
+    def leaf_probability(self, X: Floats, setting: SweepSettings) -> Floats:
         """P(leaf | x, a draw), averaged over draws, [datum, leaf]."""
         found = np.zeros((len(X), len(self.leaf)))
         reach = np.log(self.below[self.leaf])  # of a nested restaurant: shares multiply to the size of the leaf

@@ -18,7 +18,7 @@ from ..settings import check_count, check_number
 from ..vector_estimator import VectorEstimator
 from .estimates import MOST_JOINED, MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
 from .kernels import bhmc
-from .kernels.bhmc import Setting
+from .kernels.bhmc import SweepSettings
 from .sampler import HierarchySampler, OneGroup, Start, one_group
 
 log = logging.getLogger(__name__)
@@ -219,10 +219,10 @@ class BHMC(VectorEstimator):
     def _has_intercept(self) -> bool:
         return False
 
-    def _setting(self, n_rows: int) -> Setting:
+    def _setting(self, n_rows: int) -> SweepSettings:
         """What the chains hold fixed, for so many training rows."""
         strength, margin, scale = self._regularizer(n_rows)
-        return Setting(
+        return SweepSettings(
             path_concentration=float(self.path_concentration),
             weight_concentration=float(self.weight_concentration),
             root_concentration=float(self.root_concentration),

@@ -7,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .kernels import bhmc, bhmc_weights, directions
-from .kernels.bhmc import Setting, State
+from .kernels.bhmc import MixtureTree, SweepSettings
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -34,7 +34,7 @@ class HierarchySampler:
         self,
         X: Floats,
         depth: int,
-        setting: Setting,
+        setting: SweepSettings,
         variance: tuple[float, float],
         starts: tuple[Start, ...] = (),
         *,
@@ -48,7 +48,7 @@ class HierarchySampler:
 
     # ---- the start ----------------------------------------------------------------------------------------------
 
-    def init(self, rng: np.random.Generator) -> State:
+    def init(self, rng: np.random.Generator) -> MixtureTree:
         """One of the starts, or paths from the prior and k components at random."""
         n = len(self.X)
         if self.starts:
@@ -57,14 +57,14 @@ class HierarchySampler:
             start = Start(draw_paths(rng, n, self.depth, self.setting), rng.integers(0, 3, n))
         return self.state_at(rng, start)
 
-    def state_at(self, rng: np.random.Generator, start: Start) -> State:
+    def state_at(self, rng: np.random.Generator, start: Start) -> MixtureTree:
         """A state with these paths and components, all else drawn."""
         n, n_features = self.X.shape
         n_slots = n * self.depth + 1 + self.depth if self.nested else n_complete(self.setting.branching, self.depth)
         _, component = np.unique(start.component, return_inverse=True)
         n_components = int(component.max()) + 1
         room = max(ROOM, n_components + 1)
-        state = State(
+        state = MixtureTree(
             path=np.zeros((n, self.depth), np.int64),
             component=component.astype(np.int64),
             augment=np.ones(n),
@@ -90,7 +90,7 @@ class HierarchySampler:
 
     # ---- a sweep ------------------------------------------------------------------------------------------------
 
-    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+    def step(self, rng: np.random.Generator, state: MixtureTree) -> tuple[MixtureTree, Mapping[str, float]]:
         """Paths and components datum by datum, then weights, directions, means and variances."""
         before = state.path[:, -1].copy()
         bhmc_weights.refresh_totals(self.X, state)
@@ -110,7 +110,7 @@ class HierarchySampler:
         }
         return state, info
 
-    def _move(self, rng: np.random.Generator, state: State) -> State:
+    def _move(self, rng: np.random.Generator, state: MixtureTree) -> MixtureTree:
         """Path and component of every datum in random order; arrays of components grow when they are full."""
         order = rng.permutation(len(self.X))
         move: Any = bhmc.move_nested if self.nested else bhmc.move_finite
@@ -123,7 +123,7 @@ class HierarchySampler:
                 return state
             state = grown(state)
 
-    def _draw_directions(self, rng: np.random.Generator, queue: Ints, state: State) -> float:
+    def _draw_directions(self, rng: np.random.Generator, queue: Ints, state: MixtureTree) -> float:
         """New directions; returns the sum of hinges."""
         if self.setting.regularization == 0.0:
             return 0.0  # nothing ever looks at them
@@ -131,7 +131,7 @@ class HierarchySampler:
             return float(directions.frozen_directions(rng, queue, self.X, state, self.setting))
         return float(directions.slice_directions(rng, queue, self.X, state, self.setting))
 
-    def _queue(self, state: State) -> Ints:
+    def _queue(self, state: MixtureTree) -> Ints:
         """Slots in use, parents first."""
         if not self.nested:
             return np.arange(len(state.rest))
@@ -140,24 +140,24 @@ class HierarchySampler:
 
     # ---- what is kept -------------------------------------------------------------------------------------------
 
-    def draw(self, state: State) -> Mapping[str, NDArray[Any]]:
+    def draw(self, state: MixtureTree) -> Mapping[str, NDArray[Any]]:
         """Nodes of the data on each level, [level, datum], and their components."""
         levels = np.ascontiguousarray(state.path.T, np.int32)
         return {"levels": levels, "component": state.component.astype(np.int32)}
 
-    def pack(self, state: State) -> Mapping[str, NDArray[Any]]:
+    def pack(self, state: MixtureTree) -> Mapping[str, NDArray[Any]]:
         """All of the state."""
         return state._asdict()
 
-    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> State:
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> MixtureTree:
         """The state that was packed."""
-        return State(**{name: np.array(arrays[name], order="C") for name in State._fields})
+        return MixtureTree(**{name: np.array(arrays[name], order="C") for name in MixtureTree._fields})
 
 
 class OneGroup(HierarchySampler):
     """All rows on one path and in one component, for rows that are all the same; all else is sampled."""
 
-    def _move(self, rng: np.random.Generator, state: State) -> State:
+    def _move(self, rng: np.random.Generator, state: MixtureTree) -> MixtureTree:
         return state
 
 
@@ -171,7 +171,7 @@ def n_complete(branching: int, depth: int) -> int:
     return sum(branching**level for level in range(depth + 1))
 
 
-def grown(state: State) -> State:
+def grown(state: MixtureTree) -> MixtureTree:
     """The state with room for twice as many components."""
     n_slots, room = state.weight.shape
     return state._replace(
@@ -181,7 +181,7 @@ def grown(state: State) -> State:
     )
 
 
-def lay_out(path: Ints, state: State, branching: int) -> None:
+def lay_out(path: Ints, state: MixtureTree, branching: int) -> None:
     """Give every group of the start a slot, link the slots, and count the data below them."""
     nested = branching == 0
     if not nested:
@@ -213,7 +213,7 @@ def lay_out(path: Ints, state: State, branching: int) -> None:
         state.n_free[0] = len(left)
 
 
-def draw_paths(rng: np.random.Generator, n: int, depth: int, setting: Setting) -> Ints:
+def draw_paths(rng: np.random.Generator, n: int, depth: int, setting: SweepSettings) -> Ints:
     """Paths of n data from the prior; numbers are those of children within their parent."""
     nested = setting.branching == 0
     path = np.zeros((n, depth), np.int64)

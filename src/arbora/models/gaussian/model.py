@@ -72,7 +72,7 @@ class GaussianHierarchy(VectorEstimator):
             check_number("shape of concentration_prior", shape, 1e-9, 1e9)
             check_number("rate of concentration_prior", rate, 1e-9, 1e9)
 
-    def _setting(self, n_columns: int) -> gs.Setting:
+    def _setting(self, n_columns: int) -> gs.GibbsSettings:
         """The prior in the space of the model, from the settings."""
         dof0 = n_columns + 2.0 if self.dof0 is None else self.dof0
         check_number("dof0", dof0, n_columns - 1 + 1e-9, 1e9)
@@ -81,7 +81,7 @@ class GaussianHierarchy(VectorEstimator):
         for which, value in enumerate(given):
             if value is not None:
                 low[which] = high[which] = float(value)
-        return gs.Setting(
+        return gs.GibbsSettings(
             prior=self._prior(),
             concentration=self._concentrations(),
             concentration_prior=None if self.concentration_prior is None else tuple(self.concentration_prior),
@@ -127,10 +127,10 @@ class GaussianHierarchy(VectorEstimator):
         self._keep(x, setting, levels, concentration, scales)
         return self
 
-    def _sampler(self, x: Floats, setting: gs.Setting) -> Any:
+    def _sampler(self, x: Floats, setting: gs.GibbsSettings) -> Any:
         return gs.NestedGibbs(x, setting)
 
-    def _estimate(self, setting: gs.Setting) -> tuple[Ints, Floats, Floats]:
+    def _estimate(self, setting: gs.GibbsSettings) -> tuple[Ints, Floats, Floats]:
         """Levels of the point estimate, and the concentrations and scales that go with it."""
         middle = [np.median(self.trace_.stack(name), axis=(0, 1)) for name in ("concentration", "scales")]
         if setting.prior == ng.SINGLE and self.estimate == "vi":
@@ -143,7 +143,7 @@ class GaussianHierarchy(VectorEstimator):
             middle = [np.asarray(self.trace_.draws[chain][name][draw]) for name in ("concentration", "scales")]
         return diagnostics.canonical(levels), middle[0], middle[1]
 
-    def _keep(self, x: Floats, setting: gs.Setting, levels: Ints, concentration: Floats, scales: Floats) -> None:
+    def _keep(self, x: Floats, setting: gs.GibbsSettings, levels: Ints, concentration: Floats, scales: Floats) -> None:
         """Take what prediction needs from the point estimate: sub-clusters as count, mean and scatter."""
         fine = levels[-1]
         n_subs = int(fine.max()) + 1
@@ -155,7 +155,7 @@ class GaussianHierarchy(VectorEstimator):
         self.cluster_ = cluster
         self.concentration_, self.scales_, self.base_ = np.asarray(concentration), np.asarray(scales), setting.base
         sampler = gs.NestedGibbs(x, setting)
-        state = gs.State(fine, cluster, self.concentration_, self.scales_)
+        state = gs.NestedClusters(fine, cluster, self.concentration_, self.scales_)
         self.log_joint_ = sampler.log_joint(state, blocks) - len(x) * self._log_unit()
 
     @property

@@ -119,7 +119,7 @@ class NHCM(GaussianHierarchy):
     def _spread(self) -> float | None:
         return self.spread
 
-    def _sampler(self, x: Floats, setting: gs.Setting) -> Any:
+    def _sampler(self, x: Floats, setting: gs.GibbsSettings) -> Any:
         return gs.NestedGibbs(x, setting) if self.variant == "exact" else PaperProcedure(x, setting)
 
     @property

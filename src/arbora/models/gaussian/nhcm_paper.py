@@ -6,7 +6,7 @@ import numpy as np
 
 from .kernels import blocks as bl
 from .kernels.nhcm_paper import paper_sweep
-from .sampler import NestedGibbs, State
+from .sampler import NestedClusters, NestedGibbs
 
 
 class PaperProcedure(NestedGibbs):
@@ -14,7 +14,7 @@ class PaperProcedure(NestedGibbs):
 
     exact = False
 
-    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+    def step(self, rng: np.random.Generator, state: NestedClusters) -> tuple[NestedClusters, Mapping[str, float]]:
         """One iteration over all data in random order."""
         hyper = self.hyper(state.concentration, state.scales)
         subcluster, order, n = state.subcluster.copy(), rng.permutation(len(self.x)), len(self.x)
@@ -23,7 +23,7 @@ class PaperProcedure(NestedGibbs):
             cluster = self._room(cluster)
         used, subcluster = np.unique(subcluster, return_inverse=True)
         cluster = np.unique(cluster[used], return_inverse=True)[1].astype(np.int64)
-        state = State(subcluster.astype(np.int64), cluster, state.concentration, state.scales)
+        state = NestedClusters(subcluster.astype(np.int64), cluster, state.concentration, state.scales)
         blocks = bl.summarise(self.x, state.subcluster, len(cluster))
         told = {
             "log_joint": self.log_joint(state, blocks),

@@ -26,7 +26,7 @@ N_SAMPLE, N_SAMPLE_SWEEPS, N_SAMPLE_MOVES = 500, 20, 20
 PRIORS = {"single": ng.SINGLE, "flat": ng.FLAT, "nested": ng.NESTED}
 
 
-class Setting(NamedTuple):
+class GibbsSettings(NamedTuple):
     """What the model is, and how it is sampled."""
 
     prior: int
@@ -43,7 +43,7 @@ class Setting(NamedTuple):
     temper: float = 1.0
 
 
-class State(NamedTuple):
+class NestedClusters(NamedTuple):
     """Where a chain is."""
 
     subcluster: Ints  # [datum]; -1: not seated yet
@@ -57,7 +57,7 @@ class NestedGibbs:
 
     exact = True  # chains must agree in the end
 
-    def __init__(self, x: Floats, setting: Setting) -> None:
+    def __init__(self, x: Floats, setting: GibbsSettings) -> None:
         self.x, self.setting = np.ascontiguousarray(x), setting
         n, d = x.shape
         self.log_predictive = log_predictive_table(setting.dof0, d, n)
@@ -68,7 +68,7 @@ class NestedGibbs:
 
     # ---- a chain ------------------------------------------------------------------------------------------------
 
-    def init(self, rng: np.random.Generator) -> State:
+    def init(self, rng: np.random.Generator) -> NestedClusters:
         """Groups found by k-means, as many as a draw from 1 to n_start says; or all in one; or nobody seated yet."""
         n = len(self.x)
         if self.setting.start == "sequential" and n >= 2 * N_SAMPLE:
@@ -82,9 +82,9 @@ class NestedGibbs:
         one = self.setting.prior != ng.SINGLE and rng.random() < 0.5  # all sub-clusters of one cluster, or all apart
         cluster = np.zeros(n_groups, np.int64) if one else np.arange(n_groups)
         middle = np.sqrt(self.setting.low * self.setting.high)
-        return State(label, cluster, np.array(self.setting.concentration), middle)
+        return NestedClusters(label, cluster, np.array(self.setting.concentration), middle)
 
-    def _init_from_sample(self, rng: np.random.Generator) -> State:
+    def _init_from_sample(self, rng: np.random.Generator) -> NestedClusters:
         """Some rows where a short chain of their own leaves them, all others not seated yet.
 
         Few rows seated too soon on a group of their own can go home; among many, they hold on to it for long.
@@ -99,7 +99,7 @@ class NestedGibbs:
         subcluster[some] = state.subcluster
         return state._replace(subcluster=subcluster)
 
-    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+    def step(self, rng: np.random.Generator, state: NestedClusters) -> tuple[NestedClusters, Mapping[str, float]]:
         """One sweep."""
         subcluster, cluster, n_accepted = self._move_data(rng, state)
         blocks = bl.summarise(self.x, subcluster, len(cluster))
@@ -111,7 +111,7 @@ class NestedGibbs:
             cluster = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
         scales = bl.draw_scales(rng, blocks, cluster, terms, scales, self.setting.low, self.setting.high)
         concentration = self._draw_concentrations(rng, state.concentration, blocks.number, cluster)
-        state = State(subcluster, cluster, concentration, np.array(scales))
+        state = NestedClusters(subcluster, cluster, concentration, np.array(scales))
         told = {
             "log_joint": self.log_joint(state, blocks),
             "n_clusters": float(cluster.max() + 1),
@@ -120,7 +120,7 @@ class NestedGibbs:
         }
         return state, told
 
-    def _move_data(self, rng: np.random.Generator, state: State) -> tuple[Ints, Ints, int]:
+    def _move_data(self, rng: np.random.Generator, state: NestedClusters) -> tuple[Ints, Ints, int]:
         """Gibbs over all data, then splits and mergers; sub-clusters and clusters numbered without gaps."""
         hyper = self.hyper(state.concentration, state.scales)
         subcluster, home, done, n = state.subcluster.copy(), state.cluster, 0, len(self.x)
@@ -181,7 +181,7 @@ class NestedGibbs:
         first, second = float(concentration[0]), float(concentration[1])
         return bl.Terms(s.prior, first, second, s.dof0, s.temper, s.base, self.log_det_base, self.log_gamma)
 
-    def log_joint(self, state: State, blocks: bl.Blocks) -> float:
+    def log_joint(self, state: NestedClusters, blocks: bl.Blocks) -> float:
         """log of P(partition), P(concentrations) and P(data | partition, scales), in the space of the model."""
         terms = self.terms(state.concentration)
         value = float(bl.log_marginals(blocks, state.cluster, terms, _three(state.scales)))
@@ -194,32 +194,32 @@ class NestedGibbs:
 
     # ---- what is kept -------------------------------------------------------------------------------------------
 
-    def draw(self, state: State) -> Mapping[str, Any]:
+    def draw(self, state: NestedClusters) -> Mapping[str, Any]:
         """Groups by level, coarse to fine, concentrations and scales."""
         fine = state.subcluster.astype(np.int32)
         coarse = state.cluster.astype(np.int32)[state.subcluster]
         levels = fine[None] if self.setting.prior == ng.SINGLE else np.stack([coarse, fine])
         return {"levels": levels, "concentration": state.concentration, "scales": state.scales}
 
-    def pack(self, state: State) -> Mapping[str, Any]:
+    def pack(self, state: NestedClusters) -> Mapping[str, Any]:
         """The state as arrays."""
         return state._asdict()
 
-    def unpack(self, arrays: Mapping[str, Any]) -> State:
+    def unpack(self, arrays: Mapping[str, Any]) -> NestedClusters:
         """The state from its arrays."""
-        return State(*(np.array(arrays[name]) for name in State._fields))
+        return NestedClusters(*(np.array(arrays[name]) for name in NestedClusters._fields))
 
 
 class OneGroup(NestedGibbs):
     """All rows in one group, for rows that are all the same; only scales and concentrations are sampled."""
 
-    def init(self, rng: np.random.Generator) -> State:
+    def init(self, rng: np.random.Generator) -> NestedClusters:
         """One sub-cluster of one cluster."""
         middle = np.sqrt(self.setting.low * self.setting.high)
         concentration = np.array(self.setting.concentration)
-        return State(np.zeros(len(self.x), np.int64), np.zeros(1, np.int64), concentration, middle)
+        return NestedClusters(np.zeros(len(self.x), np.int64), np.zeros(1, np.int64), concentration, middle)
 
-    def _move_data(self, rng: np.random.Generator, state: State) -> tuple[Ints, Ints, int]:
+    def _move_data(self, rng: np.random.Generator, state: NestedClusters) -> tuple[Ints, Ints, int]:
         return state.subcluster, state.cluster, 0
 
 

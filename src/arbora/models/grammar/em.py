@@ -134,7 +134,7 @@ def penalty(prior: Prior, prob: Floats, left: Floats) -> float:
     return float(seen - (prior.row_strength * prior.uncovered * np.log(left)).sum())
 
 
-class State(NamedTuple):
+class ScoredModel(NamedTuple):
     """A model on its way, with what the next step needs."""
 
     model: Chains
@@ -144,16 +144,16 @@ class State(NamedTuple):
     objective: float  # nats a tree
 
 
-def evaluate(data: Data, prior: Prior, model: Chains) -> State:
+def evaluate(data: Data, prior: Prior, model: Chains) -> ScoredModel:
     """Objective and responsibilities of a model: log-likelihood + sum of log w - penalty, nats a tree."""
     prob, left = rows_of(data, prior, model.counts.cell)
     joint, effective = log_likelihood(data.urns, prob, model.tau)
     resp, value = responsibilities(joint + np.log(model.weight), data.weight)
     value += WEIGHT_PRIOR * float(np.log(model.weight).sum()) - penalty(prior, prob, left)
-    return State(model, prob, resp, effective, value / float(data.weight.sum()))
+    return ScoredModel(model, prob, resp, effective, value / float(data.weight.sum()))
 
 
-def fixed_step(data: Data, prior: Prior, state: State, learn_tau: bool) -> State:
+def fixed_step(data: Data, prior: Prior, state: ScoredModel, learn_tau: bool) -> ScoredModel:
     """One round of EM at a fixed prior; the objective cannot fall."""
     model = state.model
     count = cell_counts(data, state.effective, state.resp)

@@ -10,7 +10,7 @@ from ...errors import ArboraError
 from . import backoff, em, start
 from .backoff import Counts
 from .burstiness import urns_of
-from .em import Chains, Data, State
+from .em import Chains, Data, ScoredModel
 from .events import Alphabet, Distinct, Events, Ints, distinct, events_of
 
 log = logging.getLogger(__name__)
@@ -78,7 +78,7 @@ def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float)
     """EM at the prior of the model until a round gains less than `tol` nats a tree; Ctrl-C keeps the last round."""
     data = trees.data
     prior = em.prior_of(data, model)
-    state: State = em.evaluate(data, prior, model)
+    state: ScoredModel = em.evaluate(data, prior, model)
     history: list[float] = []
     try:
         for number in range(max_iter):

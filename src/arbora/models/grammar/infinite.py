@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln
 
 from ...inference.chains import Trace
-from ..sampled import central_draw, spread_out
+from ..sampled import Seating, central_draw, spread_out
 from . import backoff, em, start
 from .backoff import Counts
 from .em import Chains
@@ -27,14 +27,7 @@ SPARE_PLACES = 8  # free places for groups, kept ready
 N_STRENGTH_STEPS = 30  # of the fixed point, for strengths that stay as they are
 
 
-class Seating(NamedTuple):
-    """State of a chain: the group of each tree, 0, 1, ..., and the concentration."""
-
-    label: Ints
-    concentration: float
-
-
-class Settings(NamedTuple):
+class ChainPlan(NamedTuple):
     """What a chain is asked for."""
 
     concentration: float
@@ -74,14 +67,14 @@ def with_groups(trees: Trees, model: Chains, label: Ints, n_groups: int) -> Chai
     )
 
 
-class Prior(NamedTuple):
+class CellPrior(NamedTuple):
     """Dirichlet parameters of cells, and their sums by row."""
 
     cell: Floats
     row: Floats
 
 
-def prior_of(trees: Trees, model: Chains) -> Prior:
+def prior_of(trees: Trees, model: Chains) -> CellPrior:
     """Dirichlet parameters s0 q(o | a) of the cells and s0 of the rows."""
     data = trees.data
     counts = Counts(model.counts.cell, model.counts.pair)
@@ -89,7 +82,7 @@ def prior_of(trees: Trees, model: Chains) -> Prior:
     base = backoff.bases_of(tables, data.places, model.strength).own[:, 0]
     s0 = model.strength[0]
     row_kind = data.levels.context_kind[data.levels.row_context]
-    return Prior(s0[data.places.kind] * base, np.ascontiguousarray(s0[row_kind]))
+    return CellPrior(s0[data.places.kind] * base, np.ascontiguousarray(s0[row_kind]))
 
 
 def bags_of(events: Events, cell_row: Ints, tree_row: Ints) -> gibbs.Bags:
@@ -105,7 +98,7 @@ def bags_of(events: Events, cell_row: Ints, tree_row: Ints) -> gibbs.Bags:
     return gibbs.Bags(events.start, events.cell, events.times, row_start, row[first], times)
 
 
-def rises_of(bags: gibbs.Bags, prior: Prior) -> gibbs.Rises:
+def rises_of(bags: gibbs.Bags, prior: CellPrior) -> gibbs.Rises:
     """Every term that the log marginal of a group can have."""
     n_cell = np.bincount(bags.cell, bags.times, len(prior.cell)).astype(np.int64)
     n_row = np.bincount(bags.row, bags.row_times, len(prior.row)).astype(np.int64)
@@ -134,7 +127,7 @@ def central(trace: Trace) -> Centre:
 class ChainSampler:
     """Collapsed Gibbs with splits and merges, for `run_chains`: draws of the posterior of the partition."""
 
-    def __init__(self, bags: gibbs.Bags, prior: Prior, first: Ints, settings: Settings):
+    def __init__(self, bags: gibbs.Bags, prior: CellPrior, first: Ints, settings: ChainPlan):
         self.bags, self.prior, self.first, self.settings = bags, prior, first, settings
         self.rises = rises_of(bags, prior)
 
@@ -217,7 +210,7 @@ def _numbered(label: Ints) -> Ints:
     return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
 
-def sampler_of(trees: Trees, rng: np.random.Generator, settings: Settings) -> tuple[ChainSampler, Chains]:
+def sampler_of(trees: Trees, rng: np.random.Generator, settings: ChainPlan) -> tuple[ChainSampler, Chains]:
     """A sampler of these trees, and the model whose shorter contexts and strengths it holds fixed."""
     data = trees.data
     label = start.clusters(trees.events, trees.n_trees, data.weight, settings.n_start, rng)

@@ -287,7 +287,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
 
     def _fit_process(self, rng: np.random.Generator, forest: Forest, trees: fitting.Trees) -> Self:
         """Sample partitions; the model is the draw closest to all others."""
-        settings = infinite.Settings(
+        settings = infinite.ChainPlan(
             float(self.concentration), self.concentration_prior, self.n_start, self.n_split_merge
         )
         sampler, model = infinite.sampler_of(trees, rng, settings)

@@ -1,18 +1,18 @@
 """Moves of trees between groups: Gibbs sweeps, splits and merges, and the chain of both with all else held fixed."""
 
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
+from ..sampled import Seating
 from . import marginals as mg
 from .kernels import groups as kernels
 from .kernels.groups import Groups, Tables
 from .marginals import Corpus, PartitionPrior
 
 Floats = NDArray[np.float64]
-Ints = NDArray[np.int64]
 
 
 def sweep(
@@ -42,13 +42,6 @@ def split_merge(rng: np.random.Generator, corpus: Corpus, tables: Tables, groups
     return groups, accepted
 
 
-class State(NamedTuple):
-    """All that the next sweep depends on."""
-
-    label: Ints
-    concentration: float
-
-
 class PartitionSampler:
     """The posterior of the partition, exactly, at fixed strengths and power; concentration drawn along if it is free.
 
@@ -72,14 +65,14 @@ class PartitionSampler:
         self.n_split_merge = 0 if closed else n_split_merge
         self.tables = mg.make_tables(corpus, strengths, power, prior)
 
-    def init(self, rng: np.random.Generator) -> State:
+    def init(self, rng: np.random.Generator) -> Seating:
         """Groups from a start of the chain's own, after the merges that raise log P."""
         groups = mg.seat(self.corpus, self.tables, self.starts(rng))
         if not self.closed:
             kernels.merge_best(self.tables, groups, mg.in_use(groups), 1, False)
-        return State(mg.compact(groups.label), self.prior.concentration)
+        return Seating(mg.compact(groups.label), self.prior.concentration)
 
-    def step(self, rng: np.random.Generator, state: State) -> tuple[State, Mapping[str, float]]:
+    def step(self, rng: np.random.Generator, state: Seating) -> tuple[Seating, Mapping[str, float]]:
         """One sweep, some splits and merges, and the concentration."""
         prior = self.prior._replace(concentration=state.concentration)
         tables = (
@@ -94,13 +87,13 @@ class PartitionSampler:
         if self.learn_concentration:
             a = mg.draw_concentration(rng, a, n_groups, self.corpus.n_trees)
         info = {"log_joint": joint, "n_groups": n_groups, "moved": n_moved, "split_or_merged": n_accepted}
-        return State(mg.compact(groups.label), a), info
+        return Seating(mg.compact(groups.label), a), info
 
-    def draw(self, state: State) -> Mapping[str, NDArray[Any]]:
+    def draw(self, state: Seating) -> Mapping[str, NDArray[Any]]:
         return {"label": state.label.astype(np.int32), "concentration": np.array(state.concentration)}
 
-    def pack(self, state: State) -> Mapping[str, NDArray[Any]]:
+    def pack(self, state: Seating) -> Mapping[str, NDArray[Any]]:
         return {"label": state.label, "concentration": np.array(state.concentration)}
 
-    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> State:
-        return State(np.asarray(arrays["label"], np.int64), float(arrays["concentration"]))
+    def unpack(self, arrays: Mapping[str, NDArray[Any]]) -> Seating:
+        return Seating(np.asarray(arrays["label"], np.int64), float(arrays["concentration"]))

@@ -16,7 +16,7 @@ TINY = 1e-300  # the least weight: so that logarithms exist
 LEAST_AUGMENT = 1e-10  # the precision of a direction is divided by it
 
 
-class State(NamedTuple):
+class MixtureTree(NamedTuple):
     """All that a sweep changes; n datum, l level, z node slot, k component, d feature."""
 
     path: Any  # [n, l] node at level l + 1
@@ -37,7 +37,7 @@ class State(NamedTuple):
     variance: Any  # [2] within components, and of their means
 
 
-class Setting(NamedTuple):
+class SweepSettings(NamedTuple):
     """What a sweep does not change."""
 
     path_concentration: float
