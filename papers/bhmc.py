@@ -16,7 +16,7 @@ from arbora.evaluate.hierarchy import Hierarchy
 from arbora.evaluate.hierarchy_metrics import level_f_measure, linkage_levels, separation, tree_purity
 from arbora.inference import diagnostics
 from arbora.inference.chains import Trace, run_chains
-from arbora.models.bhmc.estimates import consensus
+from arbora.models.bhmc.consensus import consensus
 from arbora.models.bhmc.estimators import RBHMC
 
 from . import bhmc_pictures as pictures

@@ -167,7 +167,7 @@ for forest in (trees, trees[3:9], ab.Forest.from_nested(list(trees[:4])), ab.For
         if settings["n_components"]:
             model.fit(forest, sample_weight=np.ones(len(forest))).partial_fit(trees)
 many = {}
-for name in ("chains", "draw", "gibbs", "leaving"):
+for name in ("chains", "draw", "gibbs", "leave_one_out"):
     for key, value in vars(importlib.import_module("arbora.models.grammar.kernels." + name)).items():
         if hasattr(value, "signatures") and len(value.signatures) > 1 and not key.startswith("_"):
             many[f"{name}.{key}"] = [str(s) for s in value.signatures]

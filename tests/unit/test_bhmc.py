@@ -11,7 +11,8 @@ from sklearn.utils.estimator_checks import check_estimator
 import arbora as ab
 from arbora.errors import ChainsDisagreeWarning, SettingError
 from arbora.inference.diagnostics import canonical
-from arbora.models.bhmc.estimates import consensus, crowded, least_expected_vi, ward_start
+from arbora.models.bhmc.consensus import consensus, least_expected_vi
+from arbora.models.bhmc.starts import crowded, ward_start
 
 pytestmark = pytest.mark.filterwarnings("ignore::arbora.errors.ChainsDisagreeWarning")
 

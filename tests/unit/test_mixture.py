@@ -6,7 +6,7 @@ import pytest
 import arbora as ab
 import arbora.datasets
 from arbora.errors import ArboraError, ForestError, NotConvergedWarning, UnexplainedTreesWarning
-from arbora.models.hidden_tree import fitting, novelty, sampling
+from arbora.models.hidden_tree import draw_trees, fitting, novelty
 from arbora.models.hidden_tree import switching_tree as tm
 from tests import examples
 from tests.reference import hidden_tree as twin
@@ -167,7 +167,7 @@ def test_the_component_of_a_given_shape_is_drawn_from_its_posterior(absent, stru
             tree = [(a, b, m) for (a, b), m in zip(places, labels, strict=True)]
             exact[t] += [np.exp(twin.enumerate_tree(tree, theta(model, k)).log_prob) for k in range(2)]
     exact /= exact.sum(axis=1, keepdims=True)
-    found = sampling.shape_posterior(model.spec_, model._fitted_params(), shapes)
+    found = draw_trees.shape_posterior(model.spec_, model._fitted_params(), shapes)
     np.testing.assert_allclose(found[:2], exact, rtol=1e-10)
     drawn = model.sample(skeleton=shapes, random_state=0)
     np.testing.assert_allclose([drawn.target[t::2].mean() for t in range(2)], exact[:, 1], atol=0.06)

@@ -144,7 +144,7 @@ def test_a_tree_that_costs_nothing_scores_zero():
 
 def test_a_score_is_the_length_that_the_tree_adds(fitted, forest):
     """Refitting the same classes with the tree added, correspondences free, can only be shorter."""
-    from arbora.models.unions.union import collect_samples, merge, single, total_length
+    from arbora.models.unions.working_union import collect_samples, merge, single, total_length
 
     new = make_prototype_trees(2, 1, 9, 0.3, random_state=9)
     samples = collect_samples(new, labels=False)

@@ -14,7 +14,7 @@ from arbora.models.unions.moves import Refinement
 from arbora.models.unions.node_codes import make_code
 from arbora.models.unions.packed import UnionStore
 from arbora.models.unions.search import Agglomeration, start_store
-from arbora.models.unions.union import collect_samples, merge, remove, single, total_length
+from arbora.models.unions.working_union import collect_samples, merge, remove, single, total_length
 from tests.reference import tree_union as ref
 
 SETTINGS = [(labels, code, noise) for labels in (False, True) for code in ("ml", "kt") for noise in (np.inf, 2.0)]

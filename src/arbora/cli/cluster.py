@@ -122,7 +122,7 @@ def settle(kind: opt.Kind, asked: dict[str, Any]) -> opt.Kind:
 
 def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, seed: int, teller: Teller) -> Any:
     """The fitted model that was asked for, or that suits the trees."""
-    from .fits import fit_as
+    from .fit_by_name import fit_as
 
     settings = {NAMES.get(name, name): _plain(value) for name, value in asked.items() if name not in NOT_OF_MODELS}
     settings |= opt.given(n_jobs=jobs) | {"random_state": seed}

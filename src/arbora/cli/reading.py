@@ -18,10 +18,10 @@ from ..forest.forest import Forest
 from ..forest.store import ForestStore, StoreWriter
 from ..inference.distribute import distributed
 from ..io.builder import Fault
-from ..io.choose import read, stream
+from ..io.choose_reader import read, stream
 from ..io.finding import Found, report, search
 from ..io.format import Option
-from ..io.options import default_of, default_told, parse_option, wanted
+from ..io.option_words import default_of, default_told, parse_option, wanted
 from ..io.registry import FORMATS
 from ..io.sniffing import format_of
 from ..io.sources import Position, Sink, decode, read_bytes

@@ -13,7 +13,7 @@ from ..forest.store import ForestStore
 from ..models.assignments import Assignments
 from ..models.merging import coarser_levels
 from ..report import write_report
-from ..report.naming import describe_groups
+from ..report.group_names import describe_groups
 from . import files, levels, show
 from .fitting import Fitted
 from .terminal import Teller, print_json

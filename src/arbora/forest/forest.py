@@ -197,7 +197,7 @@ class Forest:
         >>> Forest.from_objects([fromstring("<a><b/><c/></a>")], label="tag", children=list)[0]
         {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c'}]}
         """
-        from .objects import forest_of_objects
+        from .from_objects import forest_of_objects
 
         return forest_of_objects(roots, label, children, vocabulary, target, name, max_nodes)
 
@@ -233,7 +233,7 @@ class Forest:
         >>> Forest.from_table(table, node="id", parent="above", label="word")[0]
         {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c'}]}
         """
-        from .rows import forest_of_table
+        from .from_table import forest_of_table
 
         return forest_of_table(table, node, parent, label, tree, order, no_parent, vocabulary)
 

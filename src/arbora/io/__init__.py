@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
     from ..forest.files import load_forest as load_forest
     from ..forest.files import save_forest as save_forest
-    from .choose import read as read
+    from .choose_reader import read as read
     from .decision_trees import from_sklearn as from_sklearn
     from .formats import *
     from .formats.jsonl import write_jsonl as write_jsonl
@@ -26,7 +26,7 @@ _HOME = {
     "from_networkx": ".graphs",
     "from_sklearn": ".decision_trees",
     "load_forest": "..forest.files",
-    "read": ".choose",
+    "read": ".choose_reader",
     "save_forest": "..forest.files",
     "to_networkx": ".graphs",
     "write_jsonl": ".formats.jsonl",

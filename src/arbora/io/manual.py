@@ -4,7 +4,7 @@ import sys
 from pathlib import Path
 
 from .format import Format
-from .options import default_told, wanted
+from .option_words import default_told, wanted
 from .registry import FORMATS
 
 BEGIN = "<!-- The rest is made from the formats: python -m arbora.io.manual docs/reading.md -->"

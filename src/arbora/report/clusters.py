@@ -15,8 +15,8 @@ from ..models.assignments import Assignments
 from ..models.forest_estimator import fingerprint, read_or_convert
 from . import columns as col
 from .gather import Context
+from .group_names import describe_groups
 from .maps import Marks, gather_maps
-from .naming import describe_groups
 from .tree_drawings import MAX_DRAWN_NODES, MAX_TREE_NODES, Words, drawn_tree
 
 MAX_GROUPS = 60  # told one by one

@@ -12,7 +12,7 @@ from ..evaluate.summary import agree, common_folder, summarise, tree_names
 from ..models.merging import Level, coarser_levels
 from . import columns as col
 from .clusters import Grouped, border, card
-from .naming import describe_groups
+from .group_names import describe_groups
 
 MAX_LEVELS = 12
 MAX_LOOKED_AT = 200_000  # trees times levels

@@ -16,10 +16,12 @@ from ..file_checks import check_array
 from ..rows import FARTHEST
 from ..settings import check_count, check_number
 from ..vector_estimator import VectorEstimator
-from .estimates import MOST_JOINED, MOST_LINKED, Predictor, consensus, least_expected_vi, ward_start
+from .consensus import MOST_JOINED, consensus, least_expected_vi
 from .kernels import bhmc
 from .kernels.bhmc import SweepSettings
+from .predictor import Predictor
 from .sampler import HierarchySampler, OneGroup, Start, one_group
+from .starts import MOST_LINKED, ward_start
 
 log = logging.getLogger(__name__)
 

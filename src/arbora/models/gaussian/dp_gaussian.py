@@ -5,8 +5,8 @@ from typing import Any
 
 from ..settings import check_number
 from ..vector_estimator import Estimate, Scaling
+from .gaussian_hierarchy import GaussianHierarchy
 from .kernels import nested_gaussian as ng
-from .model import GaussianHierarchy
 from .sampler import Start
 
 

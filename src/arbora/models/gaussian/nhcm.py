@@ -7,8 +7,8 @@ from ...errors import SettingError
 from ..settings import check_number
 from ..vector_estimator import Estimate, Scaling
 from . import sampler as gs
+from .gaussian_hierarchy import Floats, GaussianHierarchy
 from .kernels import nested_gaussian as ng
-from .model import Floats, GaussianHierarchy
 from .nhcm_paper import PaperProcedure
 
 

@@ -17,15 +17,16 @@ from ..assignments import Assignments
 from ..forest_estimator import ForestEstimator, fingerprint
 from ..model_file import plain
 from ..settings import check_count, check_weight
-from . import backoff, fitting, infinite, loo, sampling
+from . import backoff, draw_trees, fitting, infinite
 from .backoff import Counts
 from .burstiness import log_likelihood, urns_of
 from .checking import check_content, check_settings
 from .curve import NUMBERS, Curve, curve_of
 from .em import Chains, evaluate, prior_of
 from .events import Alphabet, alphabet_of, distinct, events_of
+from .group_reader import GroupReader
+from .leave_one_out import leave_one_out
 from .merging import Marginal, merge_all
-from .reading import GroupReader
 
 Floats = NDArray[np.float64]
 
@@ -361,7 +362,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         self._record_provenance(forest)
 
     def _left_out(self, model: Chains, trees: fitting.Trees) -> float:
-        found = loo.leave_one_out(trees.data, model, trees.n_trees) + trees.events.tail
+        found = leave_one_out(trees.data, model, trees.n_trees) + trees.events.tail
         return float(np.average(found, weights=trees.data.weight))
 
     def _keep_merges(self, model: Chains, trees: fitting.Trees) -> None:
@@ -466,7 +467,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         check_count("max_nodes", max_nodes)
         rng = resolve_seed(random_state)
         key, alphabet = self.cell_key_, self._alphabet()
-        return sampling.draw_forest(
+        return draw_trees.draw_forest(
             rng, self._model(), key, alphabet, self.vocabulary_, n_samples, max_nodes, bool(redraw)
         )
 

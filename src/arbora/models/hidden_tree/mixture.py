@@ -11,10 +11,10 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...forest.forest import Forest
 from ...seeds import resolve_seed
+from . import draw_trees
 from . import encoding as enc
 from . import node_posteriors as nodes
 from . import novelty as nv
-from . import sampling
 from .emissions import Shown
 from .finite import SHARD_BYTES, FiniteMixture
 from .novelty import Novelty
@@ -277,7 +277,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         params = self._fitted_params()
         rng = resolve_seed(random_state)
         shape = None if skeleton is None else self._check_forest(skeleton)
-        return sampling.draw_forest(rng, self.spec_, params, self.vocabulary_, n_samples, shape)
+        return draw_trees.draw_forest(rng, self.spec_, params, self.vocabulary_, n_samples, shape)
 
 
 def _rows_of(forest: Forest, values: Any) -> Iterator[tuple[Forest, Any]]:

@@ -18,13 +18,13 @@ from . import distributions as dist
 from .base_measure import evidence
 from .completed_counts import BagDrawer
 from .distributions import TINY
+from .draw_trees import draw_shapes
 from .emissions import Emission, emission_of
 from .emissions.labels import Labels
 from .kernels import node_states
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
-from .sampling import draw_shapes
 from .slot_rates import slot_rates
 from .structure_terms import branching_prior, structure_counts, structure_log_prob
 from .switching_params import Counts, Params, Priors, ShapeCounts

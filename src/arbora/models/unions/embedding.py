@@ -17,7 +17,7 @@ from ..settings import check_number, n_threads
 from .node_codes import CODES, Code, CodeName, make_code
 from .packed import UnionStore
 from .search import Agglomeration, start_store
-from .union import Samples, Union, check_entries, collect_samples, single
+from .working_union import Samples, Union, check_entries, collect_samples, single
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

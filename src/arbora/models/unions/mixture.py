@@ -26,7 +26,16 @@ from .node_codes import CODES, Code, CodeName, make_code, mixing_length
 from .packed import UnionStore
 from .search import Agglomeration, Merge, Merging, start_store
 from .tree_union import TreeUnion, sparse_labels
-from .union import Samples, Union, check_entries, collect_samples, number_subtrees, single, total_length, union_length
+from .working_union import (
+    Samples,
+    Union,
+    check_entries,
+    collect_samples,
+    number_subtrees,
+    single,
+    total_length,
+    union_length,
+)
 
 log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]

@@ -10,7 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .packed import UnionStore, best_partner
-from .union import Samples, TakenOut, Union, merge, mixing_gain, remove, take_out, union_length
+from .working_union import Samples, TakenOut, Union, merge, mixing_gain, remove, take_out, union_length
 
 Ints = NDArray[np.int64]
 

@@ -10,7 +10,7 @@ from ...forest.kernels.tree_shape import Match
 from .kernels import tree_alignment, union_gains, union_order
 from .matching import Matcher
 from .node_codes import Code
-from .union import Classes, Union, classify, shape_of, union_length
+from .working_union import Classes, Union, classify, shape_of, union_length
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

@@ -14,7 +14,7 @@ from numpy.typing import NDArray
 
 from .node_codes import Code
 from .packed import UnionStore, best_partner
-from .union import Samples, Union, merge, single, take_out, union_length
+from .working_union import Samples, Union, merge, single, take_out, union_length
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]

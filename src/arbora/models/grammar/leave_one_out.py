@@ -6,7 +6,7 @@ from numpy.typing import NDArray
 from . import backoff, em
 from .burstiness import log_likelihood, log_rows
 from .em import Chains, Data
-from .kernels import leaving
+from .kernels import leave_one_out as kernels
 
 Floats = NDArray[np.float64]
 
@@ -25,14 +25,14 @@ def leave_one_out(data: Data, model: Chains, n_trees: Floats) -> Floats:
     n_components = resp.shape[1]
     size = model.weight * (total + em.WEIGHT_PRIOR * n_components) - own
     weight = np.maximum(size, 1e-300) / size.sum(axis=1, keepdims=True)
-    table = leaving.Table(
+    table = kernels.Table(
         data.places.row,
         np.array(tables.cell[:-1], order="C"),  # copies: one layout, so that the kernel compiles once
         np.array(tables.row[:-1], order="C"),
         np.array(np.broadcast_to(base, prob.shape), order="C"),
         strength,
     )
-    found = leaving.left_out(data.urns[:4], table, effective, own, model.tau)
+    found = kernels.left_out(data.urns[:4], table, effective, own, model.tau)
     joint = found - log_rows(data.urns, model.tau)[:, None] + np.log(weight)
     top = joint.max(axis=1)
     return np.asarray(top + np.log(np.exp(joint - top[:, None]).sum(axis=1)))
