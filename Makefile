@@ -17,9 +17,9 @@ help:
 	@echo "make test    run the tests"
 	@echo "make test-base, test-lowest, test-newest"
 	@echo "             the main tests without extras, with the lowest versions, with the newest, on every Python found"
-	@echo "make check   lint, types and documentation"
+	@echo "make check   lint, types, docstrings and documentation"
 	@echo "make slow    the statistical tests and those on large data"
-	@echo "make bench   every benchmark, told in benchmarks/README.md"
+	@echo "make bench   every benchmark; benchmarks/README.md describes them"
 	@echo "make nojit   the unit tests with uncompiled kernels, and what they cover"
 	@echo "make format  put the code into the project's format"
 	@echo "make clean   remove what was made; make distclean removes $(VENV) too"
@@ -63,6 +63,7 @@ check: $(VENV)/.tools
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
+	$(BIN)/python docs/check_docstrings.py
 	$(BIN)/sphinx-build -W --keep-going -q -b html docs docs/_build/html
 
 slow: $(VENV)/.tools

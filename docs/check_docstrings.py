@@ -1,7 +1,7 @@
 """Check that public names are documented in numpydoc's form: ``python docs/check_docstrings.py``.
 
-Every public class and function lists all its parameters and what it returns, and shows an example.  Every public method
-has a docstring.
+Every public class and function lists its parameters and what it returns, and shows an example.  Every public method has
+a docstring.
 """
 
 import inspect
@@ -41,22 +41,22 @@ def faults(name: str) -> list[str]:
     if inspect.isclass(found) and issubclass(found, Exception):
         return [] if found.__doc__ else [f"{name}: no docstring"]
     checks = CHECKS - ({"EX01"} if name.startswith(SHOWN_ELSEWHERE) else set())
-    told = [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
+    missing = [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
     if inspect.isclass(found):
         methods = inspect.getmembers(found, inspect.isfunction)
-        told += [
+        missing += [
             f"{name}.{method}: no docstring"
             for method, function in methods
             if not method.startswith("_") and function.__module__.startswith("arbora") and not function.__doc__
         ]
-    return told
+    return missing
 
 
 def main() -> int:
-    """Print every fault; how many there are decides the exit code."""
-    told = [line for name in public_names() for line in faults(name)]
-    sys.stdout.write("".join(f"{line}\n" for line in told))
-    return min(len(told), 1)
+    """Print every fault; the exit code is 1 if there is any."""
+    missing = [line for name in public_names() for line in faults(name)]
+    sys.stdout.write("".join(f"{line}\n" for line in missing))
+    return min(len(missing), 1)
 
 
 if __name__ == "__main__":

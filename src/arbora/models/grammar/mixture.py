@@ -34,72 +34,95 @@ MAX_PARAMETERS = 5 * 10**8  # counts of cells, 4 GB
 
 
 class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
-    """Cluster labelled trees by a mixture of label chains: which label comes next, or that no child follows.
+    """Cluster labelled trees by a mixture of label chains; each gives the next child, or the end, a probability.
 
-    A component gives the next child, or STOP, a probability given the label of the parent and of the sibling before.
-    Rows lean on shorter contexts (back-off), and a tree may repeat itself (burstiness).  It is a distribution of whole
-    ordered trees: `score_samples` is the log-likelihood of shape, labels and order, and `sample` draws whole trees.
+    The probability of the next child, or of STOP, depends on the label of the parent and of the previous sibling.  Rows
+    are shrunk to shorter contexts (back-off), and a tree may repeat itself (burstiness).  The model is a distribution
+    of whole ordered trees: `score_samples` is the log-likelihood of shape, labels and order, and `sample` draws whole
+    trees.
 
     Parameters
     ----------
     n_components : int or None, default 8
         Number of components.  None finds it as `number` says.
     number : {"knee", "process"}, default "knee"
-        How n_components=None finds the number.  "knee" fits 1 to 30 components and keeps those at the knee of the
-        leave-one-out curve (`curve_`), a rule of thumb.  "process" samples a Dirichlet process, without burstiness and
-        with rows that lean on contexts of all trees.  Its groups are mostly finer than those that people name; see
-        `hierarchy_`.
-    burstiness : "learn" or float, default "learn"
-        How much a tree repeats itself: 0 is a plain mixture of multinomials.
-    start : {"kmeans", "random"}
-        Where EM starts: clusters of the trees' cells, or at random.
-    n_init : int
-        Starts; the one of highest objective is kept.  A higher objective is not always a better clustering.
-    max_iter, tol : int, float
-        EM ends when an iteration gains less than tol nats per tree, or after max_iter.
-    learning_decay : float
+        How ``n_components=None`` finds the number.  "knee" fits 1 to 30 components and keeps the number at the knee of
+        the leave-one-out curve (`curve_`), a rule of thumb.  "process" samples a Dirichlet process, without burstiness
+        and with rows that are shrunk to contexts of all trees.  Its groups are mostly finer than those that people
+        name; see `hierarchy_`.
+    burstiness : float or "learn", default "learn"
+        How much a tree repeats itself; 0 is a plain mixture of multinomials.
+    start : {"kmeans", "random"}, default "kmeans"
+        Start of EM: from clusters of the trees' counts, or at random.
+    n_init : int, default 1
+        Number of starts; the one with the highest objective is kept.  A higher objective is not always a better
+        clustering.
+    max_iter : int, default 100
+        Most iterations of EM.
+    tol : float, default 1e-3
+        EM ends when an iteration gains less than this many nats per tree.
+    learning_decay : float, default 0.7
         The step of `partial_fit` is the batch's share of all trees seen, to this power.
-    concentration : float
-        Of the Dirichlet process; larger means more groups a priori.
-    concentration_prior : (shape, rate) or None
-        Of a gamma prior, to learn the concentration; None keeps it fixed.
-    n_start : int
-        Groups of the k-means start of the chains.
-    n_split_merge : int
-        Splits or merges that a sweep proposes.
-    n_iter, burn_in, thin : int
-        Sweeps of each chain; draws are kept after `burn_in` of them (None: half), every `thin`.
-    n_chains, n_jobs : int
-        Chains, and processes to run them in; the result does not depend on n_jobs.
-    checkpoint : path or None
-        A folder in which chains are saved as they run, and from which a broken run goes on.
-    random_state : None, int or generator
-    verbose : int
-        1 shows a progress bar of the chains; every iteration is logged at level INFO in any case.
+    concentration : float, default 1.0
+        Concentration of the Dirichlet process.  Larger values give more groups a priori.
+    concentration_prior : tuple of two floats or None, default None
+        Shape and rate of a gamma prior, to learn the concentration.  None keeps it fixed.
+    n_start : int, default 20
+        Number of groups of the k-means start of the chains.
+    n_split_merge : int, default 5
+        Split or merge proposals per sweep.
+    n_iter, thin, n_chains : int, default 60, 1 and 4
+        Sweeps of each chain, the step between draws that are kept, and the number of chains.
+    burn_in : int or None, default None
+        Sweeps that are not kept; None is half of them.
+    checkpoint : path or None, default None
+        Folder in which chains are saved as they run, and from which an interrupted fit continues.
+    n_jobs : int or None, default None
+        Processes that run the chains.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed.  The same seed gives the same result.
+    verbose : int, default 0
+        1 shows a progress bar of the chains.  Every iteration is logged at level INFO in any case.
 
     Attributes
     ----------
-    labels_ : component of each training tree, by decreasing weight.
-    n_components_ : number of components.
-    weight_ : [component] mixing weights.
-    burstiness_ : the burstiness in use.
-    strength_ : [level, kind] how much rows lean on shorter contexts; kinds are chains, the root and jumps.
-    cell_key_, cell_count_, base_count_ : the counts that the probabilities come from (note.md beside the source).
-    positional_ : whether empty slots are events: if a training tree leaves one before or between children.
-    history_ : objective after each iteration, nats per tree: log-likelihood, minus s0 KL(shorter context || row) of
-        all rows, plus the logs of the weights.  It never falls.  With number="process", the log joint by sweep.
-    leave_one_out_ : mean log-likelihood per training tree, each scored without its own counts.
-    converged_, n_iter_ : whether `tol` was reached, and iterations (or sweeps).
-    concentration_ : of the Dirichlet process; None without one.
-    hierarchy_ : merges of the components as a tree of groups; `merges()` has the figures, `cut(n)` the labels.
-    curve_ : the leave-one-out curve, if the number was found at its knee; files do not keep it.
-    trace_ : draws of the chains, with number="process"; files do not keep it.
+    labels_ : ndarray of shape (n_trees,)
+        Component of each training tree; components are ordered by decreasing weight.
+    n_components_ : int
+        Number of components.
+    weight_ : ndarray of shape (n_components_,)
+        Mixing weights.
+    burstiness_ : float
+        Burstiness in use.
+    strength_ : ndarray of shape (n_levels, 3)
+        How strongly rows are shrunk to shorter contexts; the columns are chains, the root and jumps.
+    cell_key_, cell_count_, base_count_ : ndarray
+        The counts behind the probabilities (see note.md beside the source).
+    positional_ : bool
+        Whether empty slots are events: true if a training tree leaves one before or between children.
+    history_ : list of float
+        Objective after each iteration in nats per tree: log-likelihood, minus s0 KL(shorter context || row) of all
+        rows, plus the logs of the weights.  It never decreases.  With ``number="process"``, the log joint by sweep.
+    leave_one_out_ : float
+        Mean log-likelihood per training tree, each scored without its own counts.
+    converged_ : bool
+        Whether `tol` was reached.
+    n_iter_ : int
+        Number of iterations or sweeps.
+    concentration_ : float or None
+        Concentration of the Dirichlet process; None without one.
+    hierarchy_ : Hierarchy
+        Merges of the components as a tree of groups; `merges` has the gains, `cut` the labels.
+    curve_ : Curve
+        The leave-one-out curve, if the number was found at its knee.  It is not saved.
+    trace_ : Trace
+        Draws of the chains, with ``number="process"``.  They are not saved.
 
     Notes
     -----
-    A missing label is no event, and a context of its own.  A label never seen in training has the probability that the
-    pool of all outcomes leaves to it: it costs, and is not free.  A model of trees without gaps reads the order of
-    children and not their slots.
+    A missing label is not an event, but a context of its own.  A label that did not occur in training has the
+    probability that the pool of all outcomes leaves to it.  A model of trees without gaps uses the order of children
+    and not their slots.
 
     Examples
     --------

@@ -1,4 +1,5 @@
-"""The Dirichlet-process mixture of trees of paper 000 section 5: its state, its seating and Algorithm 2.
+"""The Dirichlet-process mixture of trees of Bacciu and Castellana 2019, section 5: its state, its seating and Algorithm
+2.
 
 `StochasticEM` is the paper's procedure: seating is drawn, parameters take one step of MAP-EM.  It is a search, not a
 sampler of the posterior; that is `exact_gibbs.ExactGibbs`, behind the same interface.
@@ -77,7 +78,7 @@ class ProcessPrior(NamedTuple):
 
 
 class StochasticEM:
-    """Algorithm 2 of paper 000: sequential seating, then one MAP-EM step for every component."""
+    """Algorithm 2 of Bacciu and Castellana 2019: sequential seating, then one MAP-EM step for every component."""
 
     def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int, spread: bool = False):
         self.batch, self.model, self.setting, self.priors = batch, batch.model, setting, setting.priors

@@ -1,4 +1,5 @@
-"""Trees as sparse vectors: sums of node posteriors by slot (paper 001) or by label, and variants of them.
+"""Trees as sparse vectors: sums of node posteriors by slot (Bacciu and Castellana 2018) or by label, and variants of
+them.
 
 What is summed is P(state of the node | tree, component), for every component of the model; docs/classification.md
 tells when to use which encoding and what each was worth on several corpora.

@@ -23,7 +23,7 @@ MAX_START_TREES = 20_000
 
 
 def m_step(model: tm.TreeModel, counts: MixtureCounts, params: MixtureParams, priors: Any) -> MixtureParams:
-    """Mixing weights, Eq. (5) of paper 000, and the parameters of all components."""
+    """Mixing weights, Eq. (5) of Bacciu and Castellana 2019, and the parameters of all components."""
     total = counts.weight.sum()
     weight = counts.weight / total if total > 0 else params.weight
     return MixtureParams(weight, model.m_step(counts.tree, params.tree, priors))

@@ -1,4 +1,4 @@
-"""InfiniteHiddenTreeMixture: a Dirichlet-process mixture of hidden trees (paper 000 section 5)."""
+"""InfiniteHiddenTreeMixture: a Dirichlet-process mixture of hidden trees (Bacciu and Castellana 2019, section 5)."""
 
 import os
 from dataclasses import replace
@@ -25,36 +25,121 @@ SHARP_PRIOR, FLAT_PRIOR = 0.05, 1.5  # where none is given: of draws, and of mod
 
 
 class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
-    """Cluster labelled trees without fixing the number of groups.
+    """Cluster labelled trees by a Dirichlet-process mixture of hidden tree models; the number of groups is learnt.
+
+    Groups are the switching-parent hidden tree models of `HiddenTreeMixture`.
 
     Parameters
     ----------
-    n_states, absent, structure, prior, leaf_prior, ..., n_slots, encoding, shard_bytes : as in `HiddenTreeMixture`,
-        with other defaults where they serve better here (docs/infinite.md).  prior=None is 0.05, and 1.5 for
-        ``update="em"`` and for ``absent="renormalised"``.  ``update="gibbs"`` takes priors below one, and
-        `branching_prior` is the strength of a Beta prior around the pooled rate of each slot (None: twice `prior`).
-    concentration : of the Dirichlet process; larger means more groups a priori.
-    concentration_prior : (shape, rate) of a gamma prior, to learn the concentration; None keeps it fixed.
-    update : ``"gibbs"`` samples the posterior exactly.  ``"em"`` is the paper's Algorithm 2, drawn seating and one
-        MAP-EM step a sweep: quicker, a search and not a sampler.
-    n_iter : sweeps of each chain.
-    burn_in, thin : draws are kept after `burn_in` sweeps (None: half of them), every `thin`.
-    n_start, init : groups to start from, found by k-means; 1 puts all trees into one, as the paper does.  With
-        ``init="patterns"`` k-means sees the patterns of the trees, and each chain starts from a number of its own, from
-        half to twice `n_start`; with ``"kmeans"`` it sees counts of (slot, label), and all chains start from `n_start`.
-    n_auxiliary : empty components in the pool of the exact sampler.
-    n_split_merge : proposals of the exact sampler, a sweep, to split a group or to merge two.
-    hyperprior : (shape, rate) of a gamma prior, with which the exact sampler learns the Dirichlet parameters too, from
-        1e-3 to 1e3, starting from `prior`; None keeps them fixed.
-    n_chains, n_jobs : chains, and processes to run them in; the result does not depend on n_jobs.  A single chain
-        reports one number of groups with certainty; several show, and `fit` warns, where other starts find another.
-    novelty : `predict` answers `NEW_GROUP` for trees more probably than this of a group never seen.
-    checkpoint : a folder in which chains are saved as they run, and from which a broken run goes on.
+    n_states : int, default 4
+        Hidden states per group.
+    concentration : float, default 10.0
+        Concentration of the Dirichlet process.  Larger values give more groups a priori.
+    concentration_prior : tuple of two floats or None, default None
+        Shape and rate of a gamma prior, to learn the concentration.  None keeps it fixed.
+    update : {"gibbs", "em"}, default "gibbs"
+        "gibbs" samples the posterior exactly.  "em" is Algorithm 2 of Bacciu and Castellana 2019: assignments are
+        drawn, with one MAP-EM step per sweep.  It is faster, but a search and not a sampler.
+    n_iter : int, default 30
+        Sweeps per chain.
+    burn_in : int or None, default None
+        Sweeps that are not kept; None is half of them.
+    thin : int, default 1
+        Step between draws that are kept.
+    n_start : int, default 10
+        Number of groups of the k-means start.  1 puts all trees into one group, as in the paper.
+    init : {"patterns", "kmeans"}, default "patterns"
+        Data of the k-means start.  "patterns" uses the patterns of the trees, and each chain starts from its own number
+        of groups, from half to twice `n_start`.  "kmeans" uses counts of (slot, label), and all chains start from
+        `n_start`.
+    n_auxiliary : int, default 3
+        Empty components in the pool of the exact sampler.
+    n_split_merge : int, default 5
+        Split or merge proposals per sweep of the exact sampler.
+    hyperprior : tuple of two floats or None, default None
+        Shape and rate of a gamma prior, with which the exact sampler also learns the Dirichlet parameters, from 1e-3 to
+        1e3, starting from `prior`.  None keeps them fixed.
+    n_chains : int, default 4
+        Number of chains.  A single chain reports one number of groups with certainty.  Several show where other starts
+        find another number, and `fit` then warns.
+    absent : {"bottom", "slot", "literal", "renormalised"}, default "literal"
+        Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
+        of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
+        switch chooses among the children that are present.
+    structure : {"branching"} or None, default "branching"
+        "branching" adds the probability of the tree's shape.  None takes shapes as given.
+    prior : float or None, default None
+        Dirichlet parameter of every distribution; "gibbs" allows values below one.  None is 0.05, or 1.5 for
+        ``update="em"`` and for ``absent="renormalised"``.
+    leaf_prior, emission_prior, switch_prior, transition_prior, branching_prior : float or None, default None
+        Dirichlet parameters of single distributions.  None uses `prior`.  With ``update="gibbs"``, `branching_prior` is
+        the strength of a Beta prior around the pooled rate of each slot, and None is twice `prior`.
+    n_slots : int or None, default None
+        Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
+    novelty : float, default 0.5
+        `predict` returns `NEW_GROUP` (-1) for trees that belong to a group never seen with more than this probability.
+    encoding : {"sum", "weighted", "log", "posterior", "score"}, default "sum"
+        Encoding that `transform` returns; "sum" is that of Bacciu and Castellana 2018, and docs/classification.md
+        compares them.  Fitting does not depend on it.
+    sparse_output : bool, default False
+        Whether `transform` returns a sparse matrix.
+    shard_bytes : int, default 64 MB
+        Working memory per shard of trees.
+    checkpoint : path or None, default None
+        Folder in which chains are saved as they run, and from which an interrupted fit continues.
+    n_jobs : int or None, default None
+        Processes that run the chains.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed.  The same seed gives the same result.
+    verbose : int, default 0
+        1 shows a progress bar.
 
-    The fitted model is one draw (`labels_`; `weight_`, `emission_prob_` and so on as in `HiddenTreeMixture`): the last
-    of the best chain for "em", the one closest to all others for "gibbs".  `trace_` holds them all; `point_estimate`,
-    `co_clustering`, `n_components_posterior` and `chain_report` read it, `history_` is its log joint by sweep.  A saved
-    model holds the draw, not the trace, which has a `save` of its own.
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_trees,)
+        Group of each training tree, in one draw: the one closest to all others for "gibbs", the last of the best chain
+        for "em".  The attributes below belong to the same draw.
+    n_components_ : int
+        Number of groups.
+    group_size_ : ndarray of shape (n_components_,)
+        Number of trees per group.
+    weight_ : ndarray of shape (n_components_,)
+        Mixing weights.
+    concentration_ : float
+        Concentration of the Dirichlet process.
+    leaf_prob_ : ndarray of shape (n_components_, n_slots + 1, n_states)
+        Probability of the state of a leaf, by slot; the last slot is that of a root.
+    emission_prob_ : ndarray of shape (n_components_, n_states, n_labels)
+        Probability of labels given the state.
+    switch_prob_ : ndarray of shape (n_components_, n_slots)
+        Probability that the child in a slot determines the state of its parent.
+    transition_prob_ : ndarray of shape (n_components_, n_slots, n_states + 1, n_states)
+        Probability of the parent's state given the slot and state of the determining child; the last state of the child
+        stands for an absent child.
+    branching_prob_ : ndarray of shape (n_components_, n_slots)
+        Probability that a node has a child in a slot; empty if `structure` is None.
+    vocabulary_ : tuple of str
+        Labels of the training trees.
+    history_ : list of float
+        Log joint by sweep.
+    n_iter_ : int
+        Number of sweeps.
+    trace_ : Trace
+        All draws.  `n_components_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.  A
+        saved model does not include the trace, which has its own `save`.
+
+    References
+    ----------
+    Bacciu and Castellana (2019), Bayesian mixtures of hidden tree Markov models for structured data clustering.
+    Neal (2000), Markov chain sampling methods for Dirichlet process mixture models.
+
+    Examples
+    --------
+    >>> from arbora import InfiniteHiddenTreeMixture
+    >>> trees = [("a", ["b", "c"])] * 6 + [("d", ["e", "e", "f"])] * 4
+    >>> model = InfiniteHiddenTreeMixture(2, n_chains=1, n_iter=10, random_state=0).fit(trees)
+    >>> model.n_components_, model.labels_.tolist()
+    (2, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
     """
 
     _saved: ClassVar[tuple[str, ...]] = (*InfiniteMixture._saved, *PROBABILITIES)

@@ -29,34 +29,103 @@ Floats = NDArray[np.float64]
 class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     """Cluster labelled trees by a mixture of switching-parent hidden tree models.
 
+    In each component every node has a hidden state, which emits the label.  The state of a node depends on the state of
+    one of its children, chosen by the switch.  The mixture is fitted by EM.
+
     Parameters
     ----------
-    n_components : number of mixture components, the largest number of clusters.
-    n_states : hidden states of each component.
-    absent : what an absent child means: ``"bottom"`` (a state of its own; the label model is proper), ``"slot"``
-        (as the papers' code: it also multiplies the probability), ``"literal"`` (Eq. 1 as printed) or
-        ``"renormalised"`` (the switch chooses among present children).
-    structure : ``"branching"`` adds the probability of the tree's shape, None takes shapes as given.
-    prior : Dirichlet parameter of every distribution, one or more; one is maximum likelihood.  leaf_prior,
-        emission_prior, switch_prior, transition_prior and branching_prior replace it one by one.
-    init : ``"patterns"`` starts from clusters of the patterns that `TreePatterns` finds, ``"kmeans"`` from clusters of
-        (slot, label) counts, ``"random"`` from Dirichlet draws.
-    n_init : starts; the one with the best objective is kept.
-    max_iter, tol : EM ends when an iteration gains less than tol nats a tree, or after max_iter.
-    tol_per_node : from clusters of patterns, EM also ends when an iteration gains less than this many nats per node.
-        Later iterations raise the likelihood and make the clusters worse (docs/choose-a-model.md); 0 goes on to `tol`.
-    n_slots : slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
-    warm_start : fit goes on from the parameters of the last fit.
-    learning_decay : the step of `partial_fit` is the batch's share of all trees seen, to this power.
-    encoding : what `transform` returns: ``"sum"`` (paper 001), ``"weighted"``, ``"log"``, ``"posterior"`` or
-        ``"score"``; docs/classification.md says when to use which.  Fitting does not depend on it.
-    sparse_output : whether `transform` returns a sparse matrix.
-    shared : compute identical subtrees once (exact; False only to compare).
-    shard_bytes : working memory of a shard of trees.
-    checkpoint : a file in which `fit` is saved as it runs, and from which a broken one goes on.
-    n_jobs : threads over shards; -1 for all cores.  The result does not depend on it.
-    random_state : a seed, or a generator, for starts.
-    verbose : 1 shows a progress bar; every iteration is logged at level INFO in any case.
+    n_components : int, default 8
+        Number of components, the largest number of clusters.
+    n_states : int, default 4
+        Hidden states per component.
+    absent : {"bottom", "slot", "literal", "renormalised"}, default "bottom"
+        Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
+        of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
+        switch chooses among the children that are present.
+    structure : {"branching"} or None, default "branching"
+        "branching" adds the probability of the tree's shape.  None takes shapes as given.
+    prior : float, default 1.01
+        Dirichlet parameter of every distribution, 1 or more; 1 is maximum likelihood.
+    leaf_prior, emission_prior, switch_prior, transition_prior, branching_prior : float or None, default None
+        Dirichlet parameters of single distributions.  None uses `prior`.
+    init : {"patterns", "kmeans", "random"}, default "patterns"
+        Start of EM: from clusters of the patterns of `TreePatterns`, from clusters of (slot, label) counts, or from
+        Dirichlet draws.
+    n_init : int, default 1
+        Number of starts; the one with the best objective is kept.
+    max_iter : int, default 200
+        Most iterations of EM.
+    tol : float, default 1e-3
+        EM ends when an iteration gains less than this many nats per tree.
+    tol_per_node : float, default 0.01
+        From clusters of patterns, EM also ends when an iteration gains less than this many nats per node.  Later
+        iterations raise the likelihood and make the clusters worse (docs/choose-a-model.md).  0 continues until `tol`.
+    n_slots : int or None, default None
+        Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
+    warm_start : bool, default False
+        Whether `fit` continues from the parameters of the last fit.
+    learning_decay : float, default 0.7
+        The step of `partial_fit` is the batch's share of all trees seen, to this power.
+    encoding : {"sum", "weighted", "log", "posterior", "score"}, default "sum"
+        Encoding that `transform` returns; "sum" is that of Bacciu and Castellana 2018, and docs/classification.md
+        compares them.  Fitting does not depend on it.
+    sparse_output : bool, default False
+        Whether `transform` returns a sparse matrix.
+    shared : bool, default True
+        Whether to compute identical subtrees once.  This is exact; use False only to compare.
+    shard_bytes : int, default 64 MB
+        Working memory per shard of trees.
+    checkpoint : path or None, default None
+        File in which `fit` is saved as it runs, and from which an interrupted fit continues.
+    n_jobs : int or None, default None
+        Threads over shards; -1 uses all cores.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed.  The same seed gives the same result.
+    verbose : int, default 0
+        1 shows a progress bar.  Every iteration is logged at level INFO in any case.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_trees,)
+        Component of each training tree; components are ordered by decreasing weight.
+    weight_ : ndarray of shape (n_components,)
+        Mixing weights.
+    leaf_prob_ : ndarray of shape (n_components, n_slots + 1, n_states)
+        Probability of the state of a leaf, by slot; the last slot is that of a root.
+    emission_prob_ : ndarray of shape (n_components, n_states, n_labels)
+        Probability of labels given the state.
+    switch_prob_ : ndarray of shape (n_components, n_slots)
+        Probability that the child in a slot determines the state of its parent.
+    transition_prob_ : ndarray of shape (n_components, n_slots, n_states + 1, n_states)
+        Probability of the parent's state given the slot and state of the determining child; the last state of the child
+        stands for an absent child.
+    branching_prob_ : ndarray of shape (n_components, n_slots)
+        Probability that a node has a child in a slot; empty if `structure` is None.
+    vocabulary_ : tuple of str
+        Labels of the training trees.
+    history_ : list of float
+        Objective after each iteration.  It never decreases.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether `tol` was reached.
+    n_unexplained_ : int
+        Number of training trees that no component can explain.
+
+    References
+    ----------
+    Bacciu and Castellana (2018), Mixture of hidden Markov models as tree encoder.
+    Bacciu and Castellana (2019), Bayesian mixtures of hidden tree Markov models for structured data clustering.
+
+    Examples
+    --------
+    >>> from arbora import HiddenTreeMixture
+    >>> trees = [("a", ["b", "c"])] * 6 + [("d", ["e", "e", "f"])] * 4
+    >>> model = HiddenTreeMixture(2, n_states=2, random_state=0).fit(trees)
+    >>> model.labels_.tolist()
+    [0, 0, 0, 0, 0, 0, 1, 1, 1, 1]
+    >>> model.predict([("a", ["b"])]).tolist()
+    [0]
     """
 
     _saved: ClassVar[tuple[str, ...]] = (*FiniteMixture._saved, *PROBABILITIES)
@@ -248,7 +317,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         return nv.rank(new, left_out, nv.unseen_times(forest) / np.maximum(nv.sizes_of(forest), 1.0))
 
     def transform(self, X: Any, dtype: Any = np.float64) -> Any:
-        """Encode each tree, by default as posterior mass by component, slot and state (paper 001).
+        """Encode each tree, by default as posterior mass by component, slot and state (Bacciu and Castellana 2018).
 
         Columns run over components, then slots (the root has one of its own, the last), then states;
         `get_feature_names_out` names them.  Other choices of `encoding` change the values or add columns.  Values are

@@ -19,9 +19,94 @@ Floats = NDArray[np.float64]
 
 
 class HiddenTree(HiddenTreeMixture):
-    """One hidden tree model; it groups trees by the state of their root.
+    """One switching-parent hidden tree model; it groups trees by the state of their root.
 
-    Parameters are those of `HiddenTreeMixture` without the components.  Fitted arrays have no component axis.
+    It is a `HiddenTreeMixture` with one component.  Fitted arrays have no component axis.
+
+    Parameters
+    ----------
+    n_states : int, default 4
+        Hidden states.
+    absent : {"bottom", "slot", "literal", "renormalised"}, default "bottom"
+        Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
+        of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
+        switch chooses among the children that are present.
+    structure : {"branching"} or None, default "branching"
+        "branching" adds the probability of the tree's shape.  None takes shapes as given.
+    prior : float, default 1.1
+        Dirichlet parameter of every distribution, 1 or more; 1 is maximum likelihood.
+    leaf_prior, emission_prior, switch_prior, transition_prior, branching_prior : float or None, default None
+        Dirichlet parameters of single distributions.  None uses `prior`.
+    n_init : int, default 1
+        Number of starts; the one with the best objective is kept.
+    max_iter : int, default 200
+        Most iterations of EM.
+    tol : float, default 1e-3
+        EM ends when an iteration gains less than this many nats per tree.
+    n_slots : int or None, default None
+        Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
+    warm_start : bool, default False
+        Whether `fit` continues from the parameters of the last fit.
+    learning_decay : float, default 0.7
+        The step of `partial_fit` is the batch's share of all trees seen, to this power.
+    encoding : {"sum", "weighted", "log", "posterior", "score"}, default "sum"
+        Encoding that `transform` returns; "sum" is that of Bacciu and Castellana 2018, and docs/classification.md
+        compares them.  Fitting does not depend on it.
+    sparse_output : bool, default False
+        Whether `transform` returns a sparse matrix.
+    shared : bool, default True
+        Whether to compute identical subtrees once.  This is exact; use False only to compare.
+    shard_bytes : int, default 64 MB
+        Working memory per shard of trees.
+    checkpoint : path or None, default None
+        File in which `fit` is saved as it runs, and from which an interrupted fit continues.
+    n_jobs : int or None, default None
+        Threads over shards; -1 uses all cores.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed.  The same seed gives the same result.
+    verbose : int, default 0
+        1 shows a progress bar.  Every iteration is logged at level INFO in any case.
+
+    Attributes
+    ----------
+    labels_ : ndarray of shape (n_trees,)
+        Most probable state of the root of each training tree; states are ordered by decreasing number of roots.
+    leaf_prob_ : ndarray of shape (n_slots + 1, n_states)
+        Probability of the state of a leaf, by slot; the last slot is that of a root.
+    emission_prob_ : ndarray of shape (n_states, n_labels)
+        Probability of labels given the state.
+    switch_prob_ : ndarray of shape (n_slots,)
+        Probability that the child in a slot determines the state of its parent.
+    transition_prob_ : ndarray of shape (n_slots, n_states + 1, n_states)
+        Probability of the parent's state given the slot and state of the determining child; the last state of the child
+        stands for an absent child.
+    branching_prob_ : ndarray of shape (n_slots,)
+        Probability that a node has a child in a slot; empty if `structure` is None.
+    vocabulary_ : tuple of str
+        Labels of the training trees.
+    history_ : list of float
+        Objective after each iteration.  It never decreases.
+    n_iter_ : int
+        Number of iterations.
+    converged_ : bool
+        Whether `tol` was reached.
+    n_unexplained_ : int
+        Number of training trees that no component can explain.
+
+    References
+    ----------
+    Bacciu and Castellana (2018), Mixture of hidden Markov models as tree encoder.
+    Bacciu and Castellana (2019), Bayesian mixtures of hidden tree Markov models for structured data clustering.
+
+    Examples
+    --------
+    >>> from arbora import HiddenTree
+    >>> trees = [("a", ["b", "c"])] * 6 + [("d", ["e", "e", "f"])] * 4
+    >>> model = HiddenTree(2, random_state=0).fit(trees)
+    >>> model.emission_prob_.shape
+    (2, 6)
+    >>> bool(model.score_samples([("a", ["b", "c"])]) > model.score_samples([("a", ["f", "f"])]))
+    True
     """
 
     def __init__(

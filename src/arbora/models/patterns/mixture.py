@@ -57,42 +57,83 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
     """Cluster trees by the local patterns they contain; the number of groups is learnt or given.
 
     A tree is the set of its patterns (`TreePatterns`).  A group is a Dirichlet-multinomial over patterns, shrunk to the
-    background of all trees; families of patterns are averaged, not added.  All parameters of groups are integrated out.
+    background of all trees.  Families of patterns are averaged, not added.  All parameters of groups are integrated
+    out.
 
     Parameters
     ----------
-    n_components : number of groups; None learns it.
-    families, labels, min_trees : of the patterns, as in `TreePatterns`.
-    power : by which log marginals are multiplied, because patterns of a tree depend on each other: a number,
-        ``"calibrated"`` to learn it, or ``"auto"``: calibrated but at least 0.5 with the number unknown, else 1.
-    prior : of the partition: ``"dp"`` Dirichlet process, ``"pitman-yor"`` with discount 0.5, ``"finite"`` a mixture of
-        finite mixtures.
-    concentration : of the process; None learns it for ``"dp"`` with a Gamma(1, 1) prior, and takes 1 else.
-    n_sweeps : of the search that finds `labels_`.
-    n_chains, n_iter, burn_in, thin : chains that sample the posterior of the partition after the search, their sweeps,
-        those not kept (None: half of them), and the step between those kept.
-    fit_on : with more trees than this, fit on so many drawn at random, and put the others into the groups found.
-    checkpoint : a folder in which chains are saved as they run; needs a whole number as `random_state`.
-    n_jobs : threads to run chains in; the result does not depend on it.
+    n_components : int or None, default None
+        Number of groups.  None learns it.
+    families : sequence of str, default ("rules", "rules2", "bigrams")
+        Families of patterns, as in `TreePatterns`.
+    labels : {"given", "sizes"}, default "given"
+        Labels of the patterns, as in `TreePatterns`.
+    min_trees : int, default 2
+        Patterns that occur in fewer training trees are ignored.
+    power : float, "calibrated" or "auto", default "auto"
+        Factor of log marginals, because the patterns of a tree depend on each other.  "calibrated" learns it.  "auto"
+        is calibrated but at least 0.5 if the number of groups is learnt, else 1.
+    prior : {"dp", "pitman-yor", "finite"}, default "dp"
+        Prior of the partition: a Dirichlet process, a Pitman-Yor process with discount 0.5, or a mixture of finite
+        mixtures.
+    concentration : float or None, default None
+        Concentration of the process.  None learns it for "dp" with a Gamma(1, 1) prior, and is 1 otherwise.
+    n_sweeps : int, default 12
+        Sweeps of the search that finds `labels_`.
+    n_chains, n_iter, thin : int, default 4, 30 and 1
+        Number of chains that sample the posterior of the partition after the search, sweeps of each, and the step
+        between draws that are kept.
+    burn_in : int or None, default None
+        Sweeps that are not kept; None is half of them.
+    fit_on : int, default 2000
+        With more trees than this, the groups are found on so many trees drawn at random, and the others are assigned to
+        them.
+    checkpoint : path or None, default None
+        Folder in which chains are saved as they run; it needs a whole number as `random_state`.
+    n_jobs : int or None, default None
+        Threads that run the chains.  The result does not depend on it.
+    random_state : int, Generator or None, default None
+        Seed.  The same seed gives the same result.
+    verbose : int, default 0
+        Whether to show a progress bar.
 
     Attributes
     ----------
-    labels_ : group of each tree, 0, 1, ... by decreasing size: one good partition, found by a search.
-    n_components_, group_size_, weight_ : number of groups, trees the model holds of each, and their share.
-    strengths_ : how firmly groups are held to the background, by family, learnt by the search.
-    power_, concentration_, log_posterior_ : of the partition found; the last up to a constant.
-    converged_ : whether at the end of the search no tree and no merge could raise the log posterior.
-    patterns_ : the fitted `TreePatterns`.
-    pattern_count_ : trees of each group with each pattern, [group, pattern].
-    fitted_trees_ : numbers of the trees that the groups were found on.
-    split_gain_, split_side_ : the best split of each group and the part each fitted tree is in; `splits` has them.
-    trace_ : the draws.  Strengths and power are held at what the search found, so they are exact draws of the partition
-        given those; each chain starts from a k-means start of its own.  `n_components_posterior`, `co_clustering`,
-        `point_estimate` and `chain_report` read it.  The default chains are short: `chain_report` says whether they
-        agree.
+    labels_ : ndarray of shape (n_trees,)
+        Group of each tree, 0, 1, ... by decreasing size: one good partition, found by a search.
+    n_components_ : int
+        Number of groups.
+    group_size_, weight_ : ndarray of shape (n_components_,)
+        Number of fitted trees per group, and their shares.
+    strengths_ : ndarray
+        How strongly groups are shrunk to the background, by family, learnt by the search.
+    power_, concentration_, log_posterior_ : float
+        Power, concentration and log posterior (up to a constant) of the partition found.
+    converged_ : bool
+        Whether at the end of the search no move of a tree and no merge could raise the log posterior.
+    patterns_ : TreePatterns
+        The fitted patterns.
+    pattern_count_ : array of shape (n_components_, n_patterns)
+        Number of trees of each group with each pattern.
+    fitted_trees_ : ndarray
+        Indices of the trees that the groups were found on.
+    split_gain_, split_side_ : ndarray
+        Gain of the best split of each group, and the part of each fitted tree; `splits` returns them.
+    trace_ : Trace
+        Draws of the partition, exact given the strengths and the power that the search found.  Each chain has its own
+        k-means start.  `n_components_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise the
+        draws. The default chains are short: `chain_report` says whether they agree.
 
-    `predict` never answers with a new group unless asked to.  Probabilities are of the model as written: with a power
-    below one, or more than one family, they are not densities of trees.
+    Notes
+    -----
+    `predict` returns a new group only if asked to.  Probabilities are those of the model as written: with a power below
+    one, or more than one family, they are not densities of trees.
+
+    References
+    ----------
+    Neal (2000), Markov chain sampling methods for Dirichlet process mixture models.
+    Dahl (2005), Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process mixtures.
+    Yin and Wang (2014), A Dirichlet multinomial mixture model-based approach for short text clustering.
 
     Examples
     --------
@@ -100,12 +141,6 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
     >>> trees = [("a", ["b", "c"])] * 5 + [("d", ["e", "e", "f"])] * 5
     >>> PatternMixture(random_state=0).fit(trees).labels_.tolist()
     [0, 0, 0, 0, 0, 1, 1, 1, 1, 1]
-
-    References
-    ----------
-    Neal (2000), Markov chain sampling methods for Dirichlet process mixture models.
-    Dahl (2005), Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process mixtures.
-    Yin and Wang (2014), A Dirichlet multinomial mixture model-based approach for short text clustering.
     """
 
     _saved: ClassVar[tuple[str, ...]] = (

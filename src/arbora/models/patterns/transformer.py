@@ -29,33 +29,46 @@ MAX_HASHED = 2**31 - 1
 class TreePatterns(TransformerMixin, ForestEstimator):
     """Turn each tree into a sparse row of the local patterns it contains.
 
+    A `ForestStore` is read file by file, twice, on a Dask cluster if there is one.  Memory holds the distinct patterns
+    of all trees and the sparse result.
+
     Parameters
     ----------
-    families : kinds of patterns, one column per distinct pattern of each: ``"labels"``; ``"pairs"`` (label of the
-        parent, label); ``"slots"`` (slot, label); ``"paths"`` (labels from the root, the last eight of them);
-        ``"rules"`` (label, ordered labels of the children), ``"rules2"`` (label, rules of the children), ``"rules3"``
-        (one level more); ``"sets"`` (label, set of the children's labels); ``"bigrams"`` (label, two neighbouring
-        children, with marks before the first and after the last).
-    labels : ``"given"``, or ``"sizes"``, which labels each node by how many leaves are below it, on a scale of powers
-        of two: for trees without labels.
-    values : ``"presence"`` gives 1 where a tree has the pattern, ``"counts"`` how often, ``"log"`` log(1 + count).
-    weighting : ``"tfidf"`` multiplies each column by log((1 + n_trees) / (1 + trees with the pattern)) + 1.
-    norm : ``"l2"`` brings every row to length one.
-    min_trees : patterns of fewer training trees have no column.
-    max_patterns : at most so many columns, those of most trees.
-    n_hashed : in place of exact columns, throw patterns into so many by a hash of their text; patterns may then share
-        a column, columns have no text, and nothing is learnt from the trees but weights.
+    families : sequence of str, default ("rules", "rules2", "bigrams")
+        Families of patterns, with one column per distinct pattern of each: "labels"; "pairs" (label of the parent,
+        label); "slots" (slot, label); "paths" (labels from the root, the last eight of them); "rules" (label, ordered
+        labels of the children), "rules2" (label, rules of the children), "rules3" (one level more); "sets" (label, set
+        of the children's labels); "bigrams" (label, two adjacent children, with marks before the first and after the
+        last).
+    labels : {"given", "sizes"}, default "given"
+        "sizes" labels each node by the number of leaves below it, on a scale of powers of two; it is meant for trees
+        without labels.
+    values : {"presence", "counts", "log"}, default "presence"
+        Values of the columns: 1 if a tree has the pattern, the number of occurrences, or log(1 + count).
+    weighting : {"tfidf"} or None, default None
+        "tfidf" multiplies each column by log((1 + n_trees) / (1 + trees with the pattern)) + 1.
+    norm : {"l2"} or None, default None
+        "l2" scales every row to length one.
+    min_trees : int, default 2
+        Patterns that occur in fewer training trees have no column.
+    max_patterns : int or None, default None
+        Largest number of columns; the patterns that occur in most trees are kept.
+    n_hashed : int or None, default None
+        Number of columns into which patterns are hashed, instead of exact columns.  Patterns may then share a column,
+        columns have no text, and only weights are learnt from the trees.
 
     Attributes
     ----------
-    vocabulary_ : labels of the training trees; missing and unseen labels are a label of their own each.
-    family_ : family of each column.
-    document_frequency_ : training trees with the pattern of each column.
-    example_ : one occurrence of each pattern, [column, 2]: training tree, and node of that tree.
-    n_trees_seen_ : training trees.
-
-    A `ForestStore` is read file by file, twice, and a Dask cluster does the work if there is one; memory holds the
-    distinct patterns of all trees and the sparse result.
+    vocabulary_ : tuple of str
+        Labels of the training trees.  Missing and unseen labels are treated as two more labels.
+    family_ : ndarray of shape (n_columns,)
+        Family of each column.
+    document_frequency_ : ndarray of shape (n_columns,)
+        Number of training trees with the pattern of each column.
+    example_ : ndarray of shape (n_columns, 2)
+        One occurrence of each pattern: training tree, and node of that tree.
+    n_trees_seen_ : int
+        Number of training trees.
 
     Examples
     --------
