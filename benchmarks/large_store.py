@@ -2,8 +2,9 @@
 
 ``python benchmarks/large_store.py write STORE N`` draws N random trees of 25 nodes on average and writes them;
 ``python benchmarks/large_store.py fit STORE [--workers W] [--iterations I] [--memory MB]`` fits a mixture of eight
-components, here or on W worker processes.  Each prints one line of JSON.  bench_workers.py does the same on a smaller
-store, several times.
+components, here or on W worker processes.  With ``--documents``, ``write`` draws document trees of five kinds, and
+``fit`` is of a `PatternMixture` that learns the number of groups.  Each prints one line of JSON.  bench_workers.py does
+the same on a smaller store, several times.
 """
 
 import argparse
@@ -19,11 +20,14 @@ os.environ.setdefault("OMP_NUM_THREADS", "1")
 
 import numpy as np
 
-from arbora import ForestStore, HiddenTreeMixture, distributed
-from arbora.datasets import make_random_trees
+from arbora import Forest, ForestStore, HiddenTreeMixture, PatternMixture, distributed
+from arbora.datasets import make_documents, make_random_trees
 
 PART = 20_000  # trees drawn at a time
 N_FILES = 24
+KINDS = 5  # of documents
+COPIES = 5  # of one document; labels are replaced in each
+REPLACED = 0.05  # of the labels, at random
 
 
 def main() -> None:
@@ -34,10 +38,13 @@ def main() -> None:
     parser.add_argument("--workers", type=int, default=0)
     parser.add_argument("--iterations", type=int, default=3)
     parser.add_argument("--memory", type=int, default=1024, help="MB kept between passes, on each machine")
+    parser.add_argument("--documents", action="store_true", help="documents of five kinds, and patterns")
     asked = parser.parse_args()
     start, cpu = time.perf_counter(), time.process_time()
     if asked.what == "write":
-        told = write(asked.store, asked.n_trees)
+        told = write(asked.store, asked.n_trees, asked.documents)
+    elif asked.documents:
+        told = fit_patterns(asked.store, asked.memory)
     else:
         told = fit(asked.store, asked.workers, asked.iterations, asked.memory)[1]
     told |= {
@@ -48,13 +55,37 @@ def main() -> None:
     print(json.dumps({"what": asked.what, **told}))
 
 
-def write(path: Path, n_trees: int) -> dict[str, Any]:
+def write(path: Path, n_trees: int, documents: bool = False) -> dict[str, Any]:
     """Draw trees and write them, in about as many files for any number of them."""
-    draws = np.random.SeedSequence(0).spawn(-(-n_trees // PART))
-    parts = (make_random_trees(PART, 8, 3, 45, min_nodes=5, random_state=np.random.default_rng(s)) for s in draws)
+    draws = map(np.random.default_rng, np.random.SeedSequence(0).spawn(-(-n_trees // PART)))
+    if documents:
+        parts = (_documents(rng) for rng in draws)
+    else:
+        parts = (make_random_trees(PART, 8, 3, 45, min_nodes=5, random_state=rng) for rng in draws)
     store = ForestStore.write(parts, path, shard_nodes=min(2**20, max(2**14, 25 * n_trees // N_FILES)))
     size = sum(file.stat().st_size for file in path.iterdir())
     return {"n_trees": store.n_trees, "n_nodes": store.n_nodes, "n_files": len(store.entries), "bytes": size}
+
+
+def _documents(rng: np.random.Generator) -> Forest:
+    """Documents drawn anew, each several times with other labels replaced."""
+    drawn = make_documents(PART // COPIES // KINDS, noise=REPLACED, random_state=rng)
+    labels = np.tile(drawn.label, COPIES)
+    replaced = rng.random(len(labels)) < REPLACED
+    labels[replaced] = rng.integers(drawn.n_labels, size=int(replaced.sum()))
+    many = Forest.concat([drawn] * COPIES)
+    words = np.array(drawn.vocabulary)[labels]
+    return Forest.from_parents(many.parent, words, target=many.target)
+
+
+def fit_patterns(path: Path, memory_mb: int) -> dict[str, Any]:
+    """Groups of patterns found, and their agreement with the kinds of documents."""
+    from sklearn.metrics import adjusted_rand_score
+
+    store = ForestStore(path, memory=memory_mb * 2**20)
+    model = PatternMixture(random_state=0).fit(store)
+    kinds = np.concatenate([np.asarray(part.target) for part in store.parts()])
+    return {"groups": model.n_components_, "adjusted_rand_index": round(adjusted_rand_score(kinds, model.labels_), 3)}
 
 
 def fit(path: Path, n_workers: int, n_iterations: int, memory_mb: int) -> tuple[HiddenTreeMixture, dict[str, Any]]:
