@@ -131,8 +131,9 @@ def hierarchy(
         written = [str(path) for path in (output, newick, tree, picture, save, report) if path is not None]
         if written:
             teller.say(f"wrote {', '.join(written)}")
-        if verdict.level != "sound":
-            teller.warn(verdict.sentence)
+        from .show import warn_of
+
+        warn_of(verdict, teller, as_json)
     if as_json:
         print_json(found)
     else:

@@ -86,8 +86,7 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
             )
     for line in told[1]:
         teller.warn(line)
-    if verdict.level != "sound":
-        teller.warn(verdict.sentence)
+    show.warn_of(verdict, teller, as_json)
     if as_json:
         print_json({"verdict": verdict.as_dict(), **facts, "summary": summary.as_dict()})
     else:

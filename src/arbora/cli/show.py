@@ -1,5 +1,6 @@
 """Results as people read them: a summary of clusters, of a forest, of predictions."""
 
+import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -11,7 +12,7 @@ from ..forest.forest import Forest, size_quartiles
 from ..forest.sharing import iter_shards
 from ..inference.verdict import Verdict
 from .files import Columns
-from .terminal import printable, stdout_console
+from .terminal import Teller, printable, stdout_console
 
 MOST_LETTERS = 120  # of a rule; a report has it in full
 MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
@@ -23,6 +24,12 @@ STYLES = {"sound": "bold green", "look again": "bold yellow", "do not trust": "b
 def show_verdict(verdict: Verdict, console: Any) -> None:
     """Print how far to trust what follows."""
     console.print(printable(verdict.sentence), style=STYLES[verdict.level])
+
+
+def warn_of(verdict: Verdict, teller: Teller, as_json: bool) -> None:
+    """Repeat a verdict that is not sound among the messages, unless a terminal shows it first anyway."""
+    if verdict.level != "sound" and (as_json or not sys.stdout.isatty()):
+        teller.warn(verdict.sentence)
 
 
 def show_summary(summary: Summary, verdict: Verdict, lines: Sequence[str], warned: Sequence[str]) -> None:
