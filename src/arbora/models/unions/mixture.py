@@ -16,7 +16,7 @@ from ...inference.diagnostics import NEW_GROUP
 from ...progress import Progress
 from ...seeds import resolve_seed
 from ..assignments import Assignments
-from ..file_checks import check_array, check_offsets
+from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator
 from ..merging import GroupsWithinGroups, Merges
 from ..settings import check_count, check_number, n_threads
@@ -26,10 +26,10 @@ from .node_codes import CODES, Code, CodeName, make_code, mixing_length
 from .packed import UnionStore
 from .search import Agglomeration, Merge, Merging, start_store
 from .tree_union import TreeUnion, sparse_labels
+from .union_arrays import check_code, check_samples, check_unions, flatten, unflatten
 from .working_union import (
     Samples,
     Union,
-    check_entries,
     collect_samples,
     number_subtrees,
     single,
@@ -266,7 +266,7 @@ class TreeUnionMixture(GroupsWithinGroups, ClusterMixin, TransformerMixin, Fores
         unions = [fit.unions[c] for c in order]
         self.vocabulary_ = forest.vocabulary
         self.n_components_ = len(unions)
-        self.arrays_ = _flatten(unions, samples, code)
+        self.arrays_ = flatten(unions, samples, code)
         self.weight_ = np.array([u.n_assigned for u in unions]) / forest.n_trees
         self.description_length_ = total_length(unions, code)
         self.start_length_ = fit.start_length
@@ -287,7 +287,7 @@ class TreeUnionMixture(GroupsWithinGroups, ClusterMixin, TransformerMixin, Fores
 
     def _revive(self) -> None:
         """Unions, samples and code as the search handles them, from the arrays that are saved."""
-        self._unions, self._samples, self._code = _unflatten(self.arrays_)
+        self._unions, self._samples, self._code = unflatten(self.arrays_)
 
     def _flat_match(self, tree_start: Ints) -> Ints:
         """Node of its class's union for each node of the training forest."""
@@ -329,11 +329,11 @@ class TreeUnionMixture(GroupsWithinGroups, ClusterMixin, TransformerMixin, Fores
         super()._restore(header, arrays)
         self._check_settings()
         n_labels = len(self.vocabulary_) if self.labels else 0
-        _check_samples(self.arrays_, n_labels)
+        check_samples(self.arrays_, n_labels)
         self._revive()
         samples, unions = self._samples, self._unions
-        _check_code(self._code, len(samples.sample_id), n_labels)
-        _check_unions(unions, samples, n_labels)
+        check_code(self._code, len(samples.sample_id), n_labels)
+        check_unions(unions, samples, n_labels)
         n, n_trees = len(unions), len(samples.sample_id)
         sizes = np.diff(samples.start)[samples.sample_id]
         check_array("labels_", self.labels_, np.int64, (n_trees,), 0, n - 1)
@@ -551,119 +551,3 @@ def _turn(bar: Progress) -> Any:
         bar.advance(what)
 
     return tell
-
-
-# ---- unions as arrays, for files ------------------------------------------------------------------------------------
-
-_PER_UNION = ("parent", "node_count", "entry", "entry_count", "member", "node_match")
-
-
-def _flatten(unions: list[Union], samples: Samples, code: Code) -> dict[str, NDArray[Any]]:
-    """Everything that prediction needs, as arrays."""
-    arrays: dict[str, NDArray[Any]] = {"n_assigned": np.array([u.n_assigned for u in unions], np.int64)}
-    for name in _PER_UNION:
-        parts = [np.asarray(getattr(u, name), np.int64) for u in unions]
-        arrays[name] = np.concatenate(parts)
-        arrays[f"{name}_start"] = np.append(0, np.cumsum([len(p) for p in parts])).astype(np.int64)
-    arrays |= {f"sample_{name}": np.asarray(value) for name, value in samples._asdict().items()}
-    arrays |= {f"code_{name}": np.asarray(value, np.float64) for name, value in code._asdict().items()}
-    return arrays
-
-
-def _unflatten(arrays: dict[str, NDArray[Any]]) -> tuple[list[Union], Samples, Code]:
-    """The inverse of `_flatten`; arrays that contradict each other are refused."""
-    check_array("n_assigned", arrays["n_assigned"], np.int64, (None,), 1)
-    n = len(arrays["n_assigned"])
-    parts: dict[str, list[Ints]] = {}
-    for name in _PER_UNION:
-        start, values = arrays[f"{name}_start"], arrays[name]
-        check_array(name, values, np.int64, (None,), 0)
-        check_offsets(f"{name}_start", start, n, len(values), empty=name.startswith("entry"))
-        parts[name] = [values[start[c] : start[c + 1]] for c in range(n)]
-    unions = [
-        Union(
-            parts["parent"][c],
-            parts["node_count"][c],
-            int(arrays["n_assigned"][c]),
-            parts["entry"][c],
-            parts["entry_count"][c],
-            parts["member"][c],
-            parts["node_match"][c],
-        )
-        for c in range(n)
-    ]
-    samples = Samples(*(arrays[f"sample_{name}"] for name in Samples._fields))
-    tables = {name: arrays[f"code_{name}"] for name in Code._fields}
-    scalars = {name: float(tables[name]) for name in ("node_cost", "noise_cost", "label_strength")}
-    return unions, samples, Code(**{**tables, **scalars})  # type: ignore[arg-type]
-
-
-# ---- files from anyone ----------------------------------------------------------------------------------------------
-
-
-def _check_samples(arrays: dict[str, NDArray[Any]], n_labels: int) -> None:
-    """Raise ValueError unless the distinct trees are trees, and each node of each tree of the fit is one of theirs."""
-    samples = Samples(*(arrays[f"sample_{name}"] for name in Samples._fields))
-    n_nodes, n_distinct = len(samples.parent), len(samples.weight)
-    check_offsets("sample_start", samples.start, n_distinct, n_nodes)
-    sizes = np.diff(samples.start)
-    check_array("sample_parent", samples.parent, np.int64, (n_nodes,), 0)
-    check_array("sample_label", samples.label, np.int64, (n_nodes if n_labels else None,), -1, n_labels - 1)
-    place = np.arange(n_nodes) - np.repeat(samples.start[:-1], sizes)
-    last = np.repeat(sizes, sizes)
-    is_root = place == last - 1
-    if (samples.parent <= place).any() or not np.array_equal(samples.parent == last, is_root):
-        raise ValueError("a tree of the fit is damaged")
-    if (samples.parent > last).any() or len(samples.label) not in (0, n_nodes):
-        raise ValueError("a tree of the fit is damaged")
-    check_array("sample_sample_id", samples.sample_id, np.int64, (None,), 0, n_distinct - 1)
-    check_array("sample_weight", samples.weight, np.int64, (n_distinct,), 1)
-    if not np.array_equal(np.bincount(samples.sample_id, minlength=n_distinct), samples.weight):
-        raise ValueError("the trees of the fit and their copies contradict each other")
-    own = sizes[samples.sample_id]
-    check_array("sample_position", samples.position, np.int64, (int(own.sum()),), 0)
-    tree = np.repeat(np.arange(len(own)), own)
-    order = np.lexsort((samples.position, tree))
-    if not np.array_equal(samples.position[order], np.arange(len(tree)) - np.repeat(np.cumsum(own) - own, own)):
-        raise ValueError("the trees of the fit and their copies contradict each other")
-
-
-def _check_unions(unions: list[Union], samples: Samples, n_labels: int) -> None:
-    """Raise ValueError unless every distinct tree is in one union, and its counts are those of its trees."""
-    members = np.concatenate([u.member for u in unions])
-    if not np.array_equal(np.sort(members), np.arange(len(samples.weight))):
-        raise ValueError("a tree of the fit is in no class, or in two")
-    for u in unions:
-        n = u.n_nodes
-        if (u.parent <= np.arange(n)).any() or (u.parent > n).any() or u.n_assigned != samples.weight[u.member].sum():
-            raise ValueError("a union's order is damaged")
-        node = np.concatenate([np.arange(samples.start[t], samples.start[t + 1]) for t in u.member])
-        check_array("node_match", u.node_match, np.int64, (len(node),), 0, n - 1)
-        weight = np.repeat(samples.weight[u.member], np.diff(samples.start)[u.member])
-        if not np.array_equal(np.bincount(u.node_match, weight, n), u.node_count):
-            raise ValueError("the counts of the nodes are not those of the trees")
-        check_entries(u, n_labels)
-        label = samples.label[node] if n_labels else np.zeros(0, np.int64)
-        known = np.flatnonzero(label >= 0)
-        key = u.node_match[known] * n_labels + label[known]
-        entry, at = np.unique(key, return_inverse=True)
-        count = np.bincount(at.reshape(-1), weight[known], len(entry))
-        if not (np.array_equal(entry, u.entry) and np.array_equal(count, u.entry_count)):
-            raise ValueError("the counts of labels are not those of the trees")
-
-
-def _check_code(code: Code, n_trees: int, n_labels: int) -> None:
-    """Raise ValueError unless the tables are those of a known code; the search trusts their curvature."""
-    check_number("code_node_cost", code.node_cost, 1e-9, 1e9)
-    if code.noise_cost != np.inf:
-        check_number("code_noise_cost", code.noise_cost, code.node_cost, 1e100)
-    check_number("code_label_strength", code.label_strength, 1e-9, 1e9)
-    check_array("code_label_prior", code.label_prior, np.float64, (n_labels,), 1e-300, 1.0)
-    if n_labels and not np.isclose(code.label_prior.sum(), 1.0):
-        raise ValueError("the shares of the labels do not sum to one")
-    tables = ("top", "present", "absent")
-    for name in tables:
-        check_array(f"code_{name}", getattr(code, name), np.float64, (n_trees + 2,))
-    known = [make_code(name, n_trees + 1, 1.0) for name in CODES]
-    if not any(all(np.allclose(getattr(code, t), getattr(one, t)) for t in tables) for one in known):
-        raise ValueError("the tables of the code are of no code that is known")

@@ -10,8 +10,9 @@ from numpy.typing import NDArray
 from scipy import sparse
 
 from ...errors import ForestError
-from ...forest.forest import MISSING, Forest
+from ...forest.forest import Forest
 from ...forest.kernels.tree_shape import make_shape
+from ...forest.node_columns import MISSING
 from ...seeds import resolve_seed
 from ..forest_estimator import read_or_convert
 from .kernels import union_order
