@@ -21,8 +21,8 @@ _HOME = {
     "ModelFileError": "errors",
     "ReadError": "errors",
     "Forest": "forest.forest",
-    "MISSING": "forest.forest",
-    "UNSEEN": "forest.forest",
+    "MISSING": "forest.node_columns",
+    "UNSEEN": "forest.node_columns",
     "ForestStore": "forest.store",
     "Hierarchy": "evaluate.hierarchy",
     "distributed": "inference.distribute",
@@ -53,7 +53,8 @@ __all__ = sorted(_HOME)
 if TYPE_CHECKING:
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
     from .evaluate.hierarchy import Hierarchy
-    from .forest.forest import MISSING, UNSEEN, Forest
+    from .forest.forest import Forest
+    from .forest.node_columns import MISSING, UNSEEN
     from .forest.store import ForestStore
     from .inference.distribute import distributed
     from .io import from_networkx, from_sklearn, load_forest, read, to_networkx, write_jsonl

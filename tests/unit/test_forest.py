@@ -17,8 +17,9 @@ from sklearn.pipeline import Pipeline
 from sklearn.utils import resample, shuffle
 
 from arbora import MISSING, UNSEEN, Forest, ForestError
-from arbora.forest.forest import ForestArrays, as_forest, frozen
+from arbora.forest.forest import ForestArrays, as_forest
 from arbora.forest.kernels import layout
+from arbora.forest.node_columns import frozen
 from tests import examples
 
 COLUMNS = {"parent": np.int64, "slot": np.int32, "label": np.int32, "tree_start": np.int64}

@@ -16,7 +16,7 @@ from arbora.evaluate.metrics import silhouette_score, slot_label_counts
 from arbora.files.container import read_container, write_container
 from arbora.files.own_outputs import MANIFEST
 from arbora.forest.sharing import share
-from arbora.forest.store import StoreWriter, _cut
+from arbora.forest.store_writing import StoreWriter, cut_by_nodes
 from arbora.inference.distribute import reduce_pairwise
 from arbora.io.finding import find_files
 from arbora.io.registry import FORMATS
@@ -222,7 +222,7 @@ def test_sums_of_aligned_runs_are_parts_of_the_whole_sum(n: int) -> None:
 def test_cuts() -> None:
     forest = examples.random_forest(30)
     for nodes in (1, 7, 40, 10**6):
-        parts = _cut(forest, nodes)
+        parts = cut_by_nodes(forest, nodes)
         assert Forest.concat(parts) == forest
         assert all(part.n_nodes >= nodes for part in parts[:-1])
 

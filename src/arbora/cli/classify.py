@@ -107,7 +107,7 @@ def classified(model: Any, forest: Any) -> dict[str, list[Any]]:
     import numpy as np
 
     from ..evaluate.summary import tree_names
-    from ..forest.forest import UNSEEN
+    from ..forest.node_columns import UNSEEN
 
     forest = forest.with_vocabulary(model.vocabulary_)
     probability = model.predict_proba(forest)

@@ -18,7 +18,8 @@ from ..evaluate.summary import tree_names
 from ..files import own_outputs as own
 from ..files.container import written_whole
 from ..files.kinds import is_store
-from ..forest.forest import UNSEEN, Forest
+from ..forest.forest import Forest
+from ..forest.node_columns import UNSEEN
 from ..models.assignments import Assignments
 from .terminal import finite, usage
 

@@ -15,7 +15,8 @@ from .. import __version__
 from ..errors import ReadError
 from ..evaluate.summary import counted, tree_names
 from ..forest.forest import Forest
-from ..forest.store import ForestStore, StoreWriter
+from ..forest.store import ForestStore
+from ..forest.store_writing import StoreWriter
 from ..inference.distribute import distributed
 from ..io.builder import Fault
 from ..io.choose_reader import read, stream

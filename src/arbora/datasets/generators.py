@@ -5,7 +5,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest.forest import MISSING, Forest
+from ..forest.forest import Forest
+from ..forest.node_columns import MISSING
 from .kernels.growth import grow_trees
 
 # Bacciu and Castellana 2019 print neither; both were measured on the published file: probability of a child in each

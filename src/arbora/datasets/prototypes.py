@@ -5,8 +5,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest.forest import MISSING, Forest
+from ..forest.forest import Forest
 from ..forest.kernels.tree_shape import make_shape
+from ..forest.node_columns import MISSING
 from ..models.unions.kernels.tree_alignment import align
 
 _MAX_DRAWS = 10_000

@@ -10,8 +10,9 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike, NDArray
 from scipy.special import xlogy
 
-from ..forest.forest import Forest, _natural, as_forest
+from ..forest.forest import Forest, as_forest
 from ..forest.kernels import layout
+from ..forest.node_columns import natural_order
 from .metrics import ruzicka_distance, slot_label_counts
 
 Ints = NDArray[np.int64]
@@ -223,7 +224,7 @@ def class_facts(known: Sequence[Any], found: Sequence[str]) -> dict[str, Any]:
     from sklearn.metrics import confusion_matrix, precision_recall_fscore_support
 
     truth = [str(name) for name in known]
-    names = sorted({*truth, *found}, key=_natural)
+    names = sorted({*truth, *found}, key=natural_order)
     parts = precision_recall_fscore_support(truth, found, labels=names, zero_division=0.0)
     by_class = {
         name: {"trees": int(n), "precision": precision, "recall": recall, "f1": f1}

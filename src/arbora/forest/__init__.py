@@ -1,5 +1,6 @@
 """Labelled trees in flat columns: one forest, its shared subtrees, its files, and folders of many."""
 
-from .forest import MISSING, UNSEEN, Forest, as_forest
+from .forest import Forest, as_forest
+from .node_columns import MISSING, UNSEEN
 
 __all__ = ["MISSING", "UNSEEN", "Forest", "as_forest"]

@@ -9,7 +9,8 @@ from numpy.typing import ArrayLike
 
 from ..errors import ForestError
 from .classes import is_missing
-from .forest import MISSING, Forest, _natural
+from .forest import Forest
+from .node_columns import MISSING, natural_order
 
 Getter = str | Callable[[Any], Any]
 
@@ -37,7 +38,7 @@ def forest_of_objects(
     parents, labels, slots, trees = (np.array(column, np.int64) for column in columns)
     words = list(walk.words)
     forest = Forest.from_parents(parents, labels, slots, trees, words, target, name)
-    return forest.with_vocabulary(sorted(words, key=_natural) if vocabulary is None else vocabulary)
+    return forest.with_vocabulary(sorted(words, key=natural_order) if vocabulary is None else vocabulary)
 
 
 def _getter(given: Getter, what: str) -> Callable[[Any], Any]:

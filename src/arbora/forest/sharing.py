@@ -13,8 +13,9 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from .forest import ForestArrays, frozen
+from .forest import ForestArrays
 from .kernels import hash_consing
+from .node_columns import frozen
 
 # A hash seed drawn once a process: nobody can prepare trees that collide, and unit numbers do not depend on it.
 _SEED = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1)

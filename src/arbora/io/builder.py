@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..forest.classes import MAX_CLASS, class_column
-from ..forest.forest import MISSING, Forest, Ints32, _natural
+from ..forest.forest import Forest
 from ..forest.kernels import layout
+from ..forest.node_columns import MISSING, Ints32, natural_order
 
 PACK_AT = 1 << 20  # nodes kept as Python integers before they are packed into arrays
 
@@ -147,7 +148,7 @@ class Columns:
 
     def _words_in_use(self, label: Ints32) -> list[str]:
         used = np.bincount(label[label >= 0], minlength=len(self.words)) > 0
-        return sorted((word for word, keep in zip(self.words, used.tolist(), strict=True) if keep), key=_natural)
+        return sorted((word for word, keep in zip(self.words, used.tolist(), strict=True) if keep), key=natural_order)
 
 
 def label_code(words: Words, label: str | None) -> int:

@@ -4,7 +4,8 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from ..errors import ForestError, MissingDependencyError
-from ..forest.forest import MISSING, UNSEEN, Forest
+from ..forest.forest import Forest
+from ..forest.node_columns import MISSING, UNSEEN
 
 
 def _networkx() -> Any:

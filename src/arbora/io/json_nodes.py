@@ -4,7 +4,7 @@ import re
 from collections.abc import Iterator
 from typing import Any
 
-from ..forest.forest import MISSING
+from ..forest.node_columns import MISSING
 from .builder import Columns, Fault
 from .json_text import json_kind
 from .sources import position

@@ -5,7 +5,7 @@ from xml.parsers import expat
 
 import numpy as np
 
-from ..forest.forest import Ints32
+from ..forest.node_columns import Ints32
 from .builder import Fault, Words
 
 if TYPE_CHECKING:

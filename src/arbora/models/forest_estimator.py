@@ -15,7 +15,8 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ForestError
 from ..evaluate.metrics import slot_label_counts
 from ..files.kinds import is_store
-from ..forest.forest import UNSEEN, Forest, as_forest
+from ..forest.forest import Forest, as_forest
+from ..forest.node_columns import UNSEEN
 from ..forest.store import ForestStore
 from .assignments import Assignments
 from .file_checks import check_texts

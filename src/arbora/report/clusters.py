@@ -10,7 +10,8 @@ from numpy.typing import NDArray
 from ..errors import SettingError
 from ..evaluate.metrics import silhouette_samples, slot_label_counts
 from ..evaluate.summary import Agreement, Cluster, Summary, counted, summarise, tree_names
-from ..forest.forest import UNSEEN, Forest, _natural
+from ..forest.forest import Forest
+from ..forest.node_columns import UNSEEN, natural_order
 from ..models.assignments import Assignments
 from ..models.forest_estimator import fingerprint, read_or_convert
 from . import columns as col
@@ -129,7 +130,7 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
     classes: list[str] = []
     if forest.target is not None:
         known = [str(name) for name in forest.target.tolist()]
-        classes = sorted(set(known), key=_natural)
+        classes = sorted(set(known), key=natural_order)
         number = {name: c for c, name in enumerate(classes)}
         items["known"] = [number[known[t]] for t in shown]
     page: dict[str, Any] = {

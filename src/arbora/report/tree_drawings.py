@@ -4,7 +4,8 @@ from typing import Any
 
 import numpy as np
 
-from ..forest.forest import MISSING, Forest
+from ..forest.forest import Forest
+from ..forest.node_columns import MISSING
 
 MAX_TREE_NODES = 300
 MAX_DRAWN_NODES = 12_000  # of all trees of a page

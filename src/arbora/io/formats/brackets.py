@@ -3,7 +3,8 @@
 import re
 from collections.abc import Sequence
 
-from ...forest.forest import MISSING, Forest
+from ...forest.forest import Forest
+from ...forest.node_columns import MISSING
 from ..builder import Columns, Fault, label_code
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option

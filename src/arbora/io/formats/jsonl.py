@@ -12,7 +12,8 @@ from typing import Any
 
 from ...errors import ReadError
 from ...files.container import written_whole
-from ...forest.forest import MISSING, UNSEEN, Forest
+from ...forest.forest import Forest
+from ...forest.node_columns import MISSING, UNSEEN
 from ..builder import Columns, Fault, Target
 from ..finding import Source
 from ..format import MAX_LINE_OPTION, Format, Option

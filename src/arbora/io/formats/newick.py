@@ -7,7 +7,8 @@ from itertools import pairwise
 from typing import NamedTuple
 
 from ...errors import ReadError
-from ...forest.forest import MISSING, Forest
+from ...forest.forest import Forest
+from ...forest.node_columns import MISSING
 from ..builder import Columns, Fault, label_code
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option

@@ -17,7 +17,8 @@ import numpy as np
 from lxml import etree
 
 from ...errors import ReadError
-from ...forest.forest import MISSING, Forest
+from ...forest.forest import Forest
+from ...forest.node_columns import MISSING
 from ..builder import Columns, Fault
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option

@@ -17,8 +17,9 @@ from numpy.typing import NDArray
 
 from ...errors import ForestError, InexactWarning, SettingError
 from ...files.container import digest
-from ...forest.forest import MISSING, Forest
+from ...forest.forest import Forest
 from ...forest.kernels import layout
+from ...forest.node_columns import MISSING
 from ..forest_estimator import read_or_convert
 from ..settings import check_count, n_threads
 from .kernels import tree_cliques, tree_edit

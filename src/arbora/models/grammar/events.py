@@ -11,7 +11,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ForestError
-from ...forest.forest import MISSING, UNSEEN, Forest
+from ...forest.forest import Forest
+from ...forest.node_columns import MISSING, UNSEEN
 from ...forest.store import ForestStore
 
 Floats = NDArray[np.float64]

@@ -4,7 +4,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArboraError
-from ...forest.forest import MISSING, Forest
+from ...forest.forest import Forest
+from ...forest.node_columns import MISSING
 from ...forest.sharing import share
 from ...seeds import draw_rows
 from .hidden_model import HiddenModel

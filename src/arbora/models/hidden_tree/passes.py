@@ -15,7 +15,8 @@ from numpy.typing import NDArray
 
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest, share
-from ...forest.store import ForestStore, StoredShards
+from ...forest.store import ForestStore
+from ...forest.stored_shards import StoredShards
 from ...inference import distribute
 from . import tree_model as tm
 from .distributions import TINY
