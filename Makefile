@@ -10,7 +10,7 @@ JOBS ?= 2
 NOJIT_TESTS ?= tests/unit
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test test-base test-lowest test-newest check slow bench nojit format clean distclean
+.PHONY: help demo test test-base test-lowest test-newest check slow bench nojit mutants format clean distclean
 
 help:
 	@echo "make demo    cluster a small set of trees and leave a report in arbora-demo/"
@@ -21,6 +21,7 @@ help:
 	@echo "make slow    the statistical tests and those on large data"
 	@echo "make bench   every benchmark; benchmarks/README.md describes them"
 	@echo "make nojit   the unit tests with uncompiled kernels, and what they cover"
+	@echo "make mutants plant known bugs one at a time, and see whether the quick tests find them"
 	@echo "make format  put the code into the project's format"
 	@echo "make clean   remove what was made; make distclean removes $(VENV) too"
 
@@ -75,6 +76,9 @@ bench: $(VENV)/.bench
 nojit: $(VENV)/.tools
 	NUMBA_DISABLE_JIT=1 HYPOTHESIS_PROFILE=brief $(BIN)/python -m coverage run -m pytest -m "not slow and not compiled" -W "ignore:overflow encountered:RuntimeWarning" $(NOJIT_TESTS)
 	$(BIN)/python -m coverage report
+
+mutants: $(VENV)/.tools
+	$(BIN)/python -m tests.mutation
 
 format: $(VENV)/.tools
 	$(BIN)/ruff check --fix .

@@ -1,0 +1,1 @@
+"""Mutation runs: planted bugs that the quick tests must find."""
