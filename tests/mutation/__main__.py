@@ -15,7 +15,7 @@ from pathlib import Path
 from .table import MUTANTS, ROOT, Mutant, planted
 
 COPIED = ("src", "papers")  # what mutants may change
-PATIENCE = 400.0  # seconds; a mutant that hangs is found
+PATIENCE = 300.0  # seconds; a mutant that hangs is found
 PASSED, FAILED = 0, 1  # of pytest; anything else is no verdict
 
 

@@ -206,6 +206,13 @@ def test_estimates_of_draws_that_agree_are_that_tree():
             assert adjusted_rand_score(row, truth) == 1.0
 
 
+def test_a_level_is_never_coarser_than_the_one_above():
+    """Whatever draws say: of four groups above and two below, the cut below keeps the four."""
+    fine, coarse = np.repeat(np.arange(4), 5), np.repeat([0, 1], 10)
+    draws = np.repeat(np.stack([fine, coarse])[None], 20, axis=0).astype(np.int32)
+    assert [len(np.unique(row)) for row in consensus(draws)] == [4, 4]
+
+
 def test_consensus_divides_nothing_that_the_draws_do_not():
     rng = np.random.default_rng(0)
     sure = np.repeat([0, 1], 20)

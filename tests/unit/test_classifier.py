@@ -352,7 +352,7 @@ def test_unseen_labels_are_told_once(halves, caplog):
     caplog.clear()
     model.predict_proba([("zebra", ["lion"])])
     assert [record.getMessage() for record in caplog.records] == [
-        "2 of 2 nodes have labels never seen in training; summed out"
+        "2 of 2 nodes have labels never seen in training; the model learnt nothing of these labels"
     ]
 
 

@@ -5,7 +5,7 @@ from math import exp, log
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 import arbora as ab
@@ -111,12 +111,30 @@ def test_a_cell_with_several_counts_goes_on_where_the_smaller_ended():
 
 
 @given(st.floats(1e-6, 1e4), st.floats(0, 1e5))
+@example(0.3, 2.0)  # both below 6, where the series is not used
+@example(0.3, 9.0)
+@example(8.0, 1.5)
 def test_digamma_rises(a, n):
     from scipy.special import digamma
 
     found = chains.total_terms(np.array([[n]]), np.zeros(1, np.int64), np.array([a]))[0]
     wanted = digamma(a + n) - digamma(a) if n > 0 else 0.0
     assert found == pytest.approx(wanted, rel=1e-9, abs=1e-9)
+
+
+def test_the_fixed_point_is_the_strength_of_most_evidence():
+    """Rows of a Dirichlet-multinomial around a given mean, against its log-likelihood on a fine grid."""
+    from scipy.special import gammaln
+
+    mean = np.array([0.5, 0.3, 0.2])
+    count = np.array([[6.0, 1.0, 0.0], [0.0, 5.0, 2.0], [3.0, 3.0, 4.0]])
+    one_kind, rows = np.zeros(9, np.int64), (count.sum(axis=1)[:, None], np.zeros(3, np.int64))
+    cells = (count.reshape(-1, 1), np.tile(mean, 3)[:, None], one_kind)
+    (found,) = backoff.fixed_point(cells, rows, np.ones(1), 500)
+    s = np.exp(np.linspace(-2, 5, 4001))[:, None, None]
+    evidence = (gammaln(count + s * mean) - gammaln(s * mean)).sum(axis=(1, 2))
+    evidence += (gammaln(s) - gammaln(s + count.sum(axis=1)[:, None])).sum(axis=(1, 2))
+    assert found == pytest.approx(s[evidence.argmax(), 0, 0], rel=0.005)
 
 
 @pytest.mark.parametrize("positional", [False, True])
@@ -500,10 +518,11 @@ def test_best_merge_first_is_that_of_all_pairs():
     assert merges.gain[0] == pytest.approx(gains[best], rel=1e-9)
 
 
-def test_leave_one_out_is_the_score_without_the_tree():
-    """One component, no burstiness: taking a tree out of the counts by hand."""
+@pytest.mark.parametrize("n_components", [1, 2])
+def test_leave_one_out_is_the_score_without_the_tree(n_components):
+    """No burstiness: the shares of a tree, which have settled, taken out of counts and weights by hand."""
     trees = [*MIXED, ("a", ["b"])]
-    model = fitted(trees, 1, burstiness=0.0, max_iter=1)
+    model = fitted(trees, n_components, burstiness=0.0, max_iter=1 if n_components == 1 else 300)
     values = []
     for t in range(len(trees)):
         twin_model = pickle.loads(pickle.dumps(model))
@@ -511,7 +530,10 @@ def test_leave_one_out_is_the_score_without_the_tree():
         mine = ev.count(forest, model._alphabet())
         at = np.searchsorted(model.cell_key_, mine.key[mine.cell])
         twin_model.cell_count_ = model.cell_count_.copy()
-        twin_model.cell_count_[0, at] -= mine.times
+        share = model.predict_proba([trees[t]])[0]
+        twin_model.cell_count_[:, at] -= np.multiply.outer(share, mine.times)
+        size = model.weight_ * (len(trees) + n_components) - share
+        twin_model.weight_ = size / size.sum()
         values.append(twin_model.score_samples([trees[t]])[0])
     assert model.leave_one_out_ == pytest.approx(np.mean(values), rel=1e-10)
 

@@ -212,13 +212,15 @@ def test_the_papers_procedure_and_a_planted_bug_miss_the_posterior(tiny):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("n_slots", [3, 2])  # with two, children crowd in the last
 @pytest.mark.parametrize("absent", tm.ABSENT)
-def test_drawn_counts_average_to_the_expected_ones(absent):
+def test_drawn_counts_average_to_the_expected_ones(absent, n_slots):
     forest = examples.random_forest(n_trees=6, max_nodes=9, n_labels=3, seed=2)
     rng = np.random.default_rng(0)
-    spec = tm.SwitchingTree.of_labels(3, 3, 2, absent)
+    spec = tm.SwitchingTree.of_labels(n_slots, 3, 2, absent)
     params = spec.draw(rng, 1)
-    (shard,) = share(forest.arrays, 3)
+    (shard,) = share(forest.arrays, n_slots)
+    assert len(shard.units.crowd) == 0 or shard.units.crowd.max() > 1
     flow = spec.prepare(params)
     messages, _ = spec.upward(flow, params, shard, Workspace())
     n_draws = 20_000
@@ -236,6 +238,41 @@ def test_drawn_counts_average_to_the_expected_ones(absent):
     np.testing.assert_allclose(drawn.emission[..., 0] / n_draws, sum(p.emission for p in parts).T, atol=0.05)
     np.testing.assert_allclose(drawn.transition[..., 0] / n_draws, sum(p.transition for p in parts), atol=0.05)
     np.testing.assert_allclose(drawn.switch[:, 0], drawn.transition.sum(axis=(1, 2, 3)))
+
+
+def test_switches_rejected_before_the_drawn_one_average_to_their_expectation():
+    """Each node rejects absent slots phi / (mass of those present) times on average."""
+    forest = examples.random_forest(n_trees=3, max_nodes=8, n_labels=2, seed=5)
+    spec = tm.SwitchingTree.of_labels(3, 2, 2, "renormalised")
+    shards = share(forest.arrays, 3)
+    drawer = bg.BagDrawer(Batch(spec, shards, None, 1))
+    phi, rng, n_draws = np.array([0.5, 0.3, 0.2]), np.random.default_rng(0), 2000
+    wanted = np.zeros((3, 3))
+    for t in range(3):
+        tree = twin.nodes_of(forest, t)
+        for u in range(len(tree)):
+            present = list(twin.children_of(tree, u, 3))
+            absent = [l for l in range(3) if present and l not in present]
+            wanted[t, absent] += phi[absent] / phi[present].sum()
+    total = sum(drawer._draw_rejected(rng, phi, shards[0], np.arange(3)).toarray() for _ in range(n_draws))
+    at = drawer.layout.switch
+    assert wanted.max() > 1
+    np.testing.assert_allclose(total[:, at : at + 3] / n_draws, wanted, rtol=0.15)
+    assert total.sum() == total[:, at : at + 3].sum()
+
+
+@pytest.mark.parametrize("absent", ["bottom", "slot"])
+@pytest.mark.parametrize("pooled", [False, True])
+def test_counts_of_shapes_in_bags_are_those_of_the_m_step(absent, pooled):
+    forest = examples.random_forest(n_trees=12, max_nodes=9, n_labels=2, seed=6)
+    spec = tm.SwitchingTree.of_labels(2 if pooled else 3, 2, 2, absent, "branching", pooled=pooled)
+    (shard,) = share(forest.arrays, spec.n_slots)
+    wanted = spec.shape_counts(spec.uniform(), shard, shard.sum_by_tree(None)[:, None])
+    cells = bg._shape_counts(spec, shard)[shard.tree_id].sum(axis=0)
+    found = bg.as_counts(spec, np.asarray(cells, float).reshape(1, -1))
+    np.testing.assert_allclose(found.branching, wanted.branching)
+    if absent == "slot":
+        np.testing.assert_allclose(found.leaf[:-1, -1], wanted.nothing)
 
 
 def test_restricted_shards_hold_what_their_trees_need():

@@ -178,6 +178,7 @@ def test_labels_are_those_of_the_standard():
         (b"<meta charset=utf-7>\xe9", "cp1252"),
         (b"<meta charset=unicode_escape>", "utf-8"),
         (b"<meta charset=what><meta charset=koi8-r>", "koi8-r"),
+        (b"<meta charset=gbk charset=koi8-r>", "gb18030"),  # the first of two attributes
         (b"<meta http-equiv=Content-Type content='text/html; charset=windows-1251'>", "cp1251"),
         (b'<meta content="text/html;CHARSET = \'euc-kr\'" http-equiv="content-type">', "cp949"),
         (b"<meta content='text/html; charset=gbk'>", "utf-8"),  # nothing says that this is a type of content
@@ -196,6 +197,10 @@ def test_labels_are_those_of_the_standard():
 )
 def test_characters_are_chosen_as_browsers_do(data, codec):
     assert codecs.lookup(page_codec(data)[0]).name == codecs.lookup(codec).name
+
+
+def test_bytes_that_stand_for_nothing_are_replacement_characters():
+    assert decoded_page(b"<meta charset=utf-8><p\xff>\0") == "<meta charset=utf-8><p\ufffd>\ufffd"
 
 
 def test_pages_of_wide_characters_are_read(tmp_path):

@@ -180,7 +180,7 @@ def test_classes_keep_their_type(tmp_path, classes, kind):
         ('{"name": "x"}', "found an object with the keys 'name' as a node, wanted an object with the key \"label\""),
         ('{"label": "a", "children": ["b"]}', "found text as a node"),
         ('{"label": "a", "children": {"label": "b"}}', '"children" is an object'),
-        ('{"label": "a", "children": {}}', '"children" is an object'),
+        ('{"label": "a", "children": {}}', '"children" is an object without keys, wanted an array'),
         ('{"label": "a", "children": 0}', '"children" is a number, wanted an array'),
         ('{"label": "a", "children": ""}', '"children" is text, wanted an array'),
         ('{"label": "a", "children": false}', '"children" is true or false, wanted an array'),
@@ -344,7 +344,7 @@ def test_children_under_any_key(tmp_path):
         (
             {"type": "x", "in": [{}]},
             {"label": "type", "children": "in"},
-            "tree 1, node 2: found an object with the keys",
+            "tree 1, node 2: found an object without keys",
         ),
         ({"type": "x", "in": []}, {"label": "type", "children": "In"}, "no node has the key 'In'; check children="),
         ({}, {"children": "in"}, "without label="),

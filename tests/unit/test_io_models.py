@@ -184,7 +184,7 @@ TREES = ("learner", "gradient_booster", "model", "trees")
 @pytest.mark.parametrize(
     ("value", "said"),
     [
-        ({}, "found an object with the keys '', wanted a dump of XGBoost"),
+        ({}, "found an object without keys, wanted a dump of XGBoost"),
         ([], "there is no tree in it"),
         ([3], "tree 0, node 0: found a number, wanted 'split' or 'leaf'"),
         (changed([XGBOOST], 0, "no", to=1), "'yes' and 'no' are not its two children"),

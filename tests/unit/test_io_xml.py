@@ -342,6 +342,16 @@ def test_names_made_to_collide_take_no_longer():
     assert seconds(names, xml._SEED) < 5 * seconds(plain, xml._SEED) + 0.01
 
 
+def test_an_attribute_and_an_element_of_one_name_stay_apart():
+    """Whatever the seed, also where both fall on one place of the table."""
+    data = np.frombuffer(b"a", np.uint8)
+    kind = np.array([xml_scan.ELEMENT, xml_scan.ATTRIBUTE], np.int8)
+    span = np.array([[0, 1], [0, 1]])
+    for seed in range(2**40, 2**40 + 10**12, 10**10):
+        number, _ = xml_scan.distinct_names(data, kind, span, seed)
+        assert number.tolist() == [0, 1]
+
+
 @pytest.mark.parametrize("seed", [0, 1, 2**31 - 2, 2**62 - 1, 123456789012345678])
 def test_labels_do_not_depend_on_the_seed(tmp_path, monkeypatch, seed):
     monkeypatch.setattr(xml, "_SEED", seed)

@@ -281,17 +281,33 @@ def _matrix(corpus):
     return sparse.csr_array((np.ones(len(column)), column, start), shape=(corpus.n_trees, len(corpus.share)))
 
 
-def test_strengths_are_the_best_of_the_grid(some, tables):
-    groups = mg.seat(some, tables, np.arange(40) % 3)
-    found = mg.best_strengths(some, groups, np.array([0, 20, 39]))
-    for f in range(3):
-        own = some.family == f
+@pytest.mark.parametrize("kinds", [False, True])
+def test_strengths_are_the_best_of_the_grid(some, six, kinds):
+    """Random groups want a strength at the end of the grid, trees of different kinds one within it."""
+    corpus = six if kinds else some
+    tables = mg.make_tables(corpus, np.ones(corpus.n_families), 0.8, mg.PartitionPrior("dp", 1.5))
+    label = np.array([0, 0, 0, 1, 1, 2]) if kinds else np.arange(40) % 3
+    groups = mg.seat(corpus, tables, label)
+    found = mg.best_strengths(corpus, groups, np.array([0, 20, 39])[: corpus.n_families])
+    assert (found.min() > 0 and found.max() < 39) == kinds
+    for f in range(corpus.n_families):
+        own = corpus.family == f
         count = groups.count[own].astype(float)
-        s, m = mg.STRENGTHS[:, None, None], some.share[own][None, :, None]
+        s, m = mg.STRENGTHS[:, None, None], corpus.share[own][None, :, None]
         evidence = (gammaln(s * m + count) - gammaln(s * m)).sum(axis=(1, 2))
         total = groups.total[f][None]
         evidence += (gammaln(mg.STRENGTHS[:, None]) - gammaln(mg.STRENGTHS[:, None] + total)).sum(axis=1)
         assert found[f] == evidence.argmax()
+
+
+def test_the_power_makes_log_ratios_those_of_calibrated_odds(some, tables):
+    """Of log odds that tell the truth the mean is half the variance; of two groups only one is large enough here."""
+    label = (np.arange(40) >= 35).astype(np.int64)
+    groups = mg.seat(some, tables, label)
+    power = mg.calibrated_power(some, tables, groups)
+    score = kernels.score_all(some.rows, tables, groups, 2)[label == 0] / some.n_families
+    d = power * (score[:, 0] - score[:, 1])
+    assert d.mean() == pytest.approx(d.var() / 2)
 
 
 def test_concentration_follows_its_posterior():

@@ -18,7 +18,7 @@ TREES = make_documents(10, random_state=0)
 
 @pytest.fixture(scope="module")
 def model() -> ab.PatternMixture:
-    return ab.PatternMixture(3, n_iter=4, n_chains=1, random_state=0).fit(TREES)
+    return ab.PatternMixture(3, concentration=2.5, n_iter=4, n_chains=1, random_state=0).fit(TREES)
 
 
 def log_posterior(model: ab.PatternMixture, label: np.ndarray) -> float:

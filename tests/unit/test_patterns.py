@@ -140,11 +140,11 @@ def test_keys_that_hash_alike_stay_apart(monkeypatch):
     symbol = np.arange(40).astype(np.int32) // 4
     number, *_ = kernels.number(start, symbol, *fm.empty_keys(), 0, True)
     assert number.tolist() == [x // 2 for x in range(20)]
-    if hasattr(kernels.number, "py_func"):
-        monkeypatch.setattr(kernels, "_hash", lambda symbol, lo, hi, seed: np.uint64(7))
-        monkeypatch.setattr(kernels, "_rehash", kernels._rehash.py_func)
-        again, *_ = kernels.number.py_func(start, symbol, *fm.empty_keys(), 0, True)
-        assert again.tolist() == number.tolist()
+    plain = getattr(kernels.number, "py_func", kernels.number)
+    monkeypatch.setattr(kernels, "_hash", lambda symbol, lo, hi, seed: np.uint64(7))
+    monkeypatch.setattr(kernels, "_rehash", getattr(kernels._rehash, "py_func", kernels._rehash))
+    again, *_ = plain(start, symbol, *fm.empty_keys(), 0, True)
+    assert again.tolist() == number.tolist()
 
 
 def test_many_keys_make_the_table_grow():

@@ -1,10 +1,13 @@
 """Sharing finds exactly the distinct subtrees, and nothing but identical ones."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
 
 from arbora import Forest
+from arbora.forest.kernels import hash_consing
 from arbora.forest.sharing import share
 from tests import examples
 
@@ -53,6 +56,29 @@ def test_units_equal_the_slow_dictionary(forest):
         assert unit_keys(shard) == list(keys)  # numbered by first occurrence, so the hash seed cannot show
         assert shard.tree_root[shard.tree_id].tolist() == roots
         assert (shard.tree_id[shard.tree_first] == np.arange(shard.n_distinct_trees)).all()
+
+
+@pytest.mark.parametrize("n_slots", [3, 2])  # with two, crowds of the last slot tell units apart
+def test_subtrees_that_hash_alike_stay_apart(monkeypatch, n_slots):
+    """With a hash that is the same for all, keys are compared in full: labels, slots, crowds and children."""
+    trees = [
+        ("a", ["b"]),
+        ("a", ["c"]),
+        {"label": "a", "children": [{"label": "b", "slot": 1}]},
+        {"label": "a", "children": [{"label": "b", "slot": 1}, {"label": "b", "slot": 2}]},
+        ("b", ["b", "c"]),
+    ]
+    forest = Forest.from_nested(trees)
+    slot = np.minimum(forest.slot, n_slots - 1).astype(np.int32)
+    crowd = hash_consing.crowding(forest.parent, slot, n_slots - 1)
+    columns = (forest.parent, slot, forest.label, forest.tree_start)
+    plain = getattr(hash_consing.hash_cons, "py_func", hash_consing.hash_cons)
+    monkeypatch.setattr(hash_consing, "_mix", lambda h, x: np.uint64(7))
+    label, slots, crowds, start, child, roots = plain(columns, crowd, 0, 1000, True, 0)
+    children = [tuple(child[lo:hi].tolist()) for lo, hi in pairwise(start)]
+    keys, wanted = slow_units(forest, n_slots)
+    assert list(zip(label.tolist(), slots.tolist(), crowds.tolist(), children, strict=True)) == list(keys)
+    assert roots.tolist() == wanted
 
 
 def test_awkward_forests_share_as_the_slow_dictionary(awkward_small):

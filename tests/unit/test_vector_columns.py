@@ -1,6 +1,7 @@
 """Rows as the models over arrays take them: columns that never change, scales of any size, cells that are missing."""
 
 import logging
+import re
 
 import numpy as np
 import pytest
@@ -194,6 +195,18 @@ def test_masked_cells_are_refused(kind, plain, blobs):
         plain.predict(X[6:])
     X.mask[7, 2] = False
     np.testing.assert_array_equal(kind(**BRIEF).fit(X).draws(), plain.draws())
+
+
+@pytest.mark.parametrize("cell", ["1_1", "\u0661\u0662", "1,5", "x", "", "nan"])
+def test_text_that_is_no_plain_number_is_refused(cell):
+    """Python takes 1_1 for eleven and reads the digits of every script."""
+    rows = [["1", "2.5"], ["3", cell], [" 4e1", "-.5"]]
+    told = f"row 1, column 1: the text {cell!r}; wanted a number"
+    for X in (rows, np.array(rows), np.array(rows, object)):
+        with pytest.raises(RowsError, match=re.escape(told)):
+            ab.DPGaussianMixture(**BRIEF).fit(X)
+    rows[1][1] = "7"
+    ab.DPGaussianMixture(**BRIEF).fit(rows)
 
 
 @pytest.mark.parametrize("value", [np.nan, np.inf, -np.inf])

@@ -43,7 +43,7 @@ def remarks(facts: Mapping[str, Any]) -> list[str]:
         lines.append(f"{counted(facts['n_novel'], 'tree')} unlike those of the training; do not rely on their classes")
     if facts["n_nodes_with_unseen_label"]:
         nodes = counted(facts["n_nodes_with_unseen_label"], "node")
-        lines.append(f"{nodes} with labels never seen in training; these labels are summed out")
+        lines.append(f"{nodes} with labels never seen in training; the model learnt nothing of these labels")
     if facts.get("classes_never_trained"):
         lines.append(f"known classes that the classifier has never seen: {', '.join(facts['classes_never_trained'])}")
     if "error" in facts:

@@ -146,7 +146,7 @@ def assignment_lines(facts: Mapping[str, Any]) -> list[str]:
     if facts["n_nodes_with_unseen_label"]:
         nodes = counted(facts["n_nodes_with_unseen_label"], "node")
         trees = counted(facts["n_trees_with_unseen_label"], "tree")
-        lines.append(f"{nodes} in {trees} have labels never seen in training; these labels are summed out")
+        lines.append(f"{nodes} in {trees} have labels never seen in training; the model learnt nothing of these labels")
     return lines
 
 

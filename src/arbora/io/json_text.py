@@ -43,6 +43,8 @@ def json_kind(value: Any) -> str:
         int: "a number",
         float: "a number",
     }
+    if isinstance(value, dict) and not value:
+        return "an object without keys"
     if isinstance(value, dict):
         return f"an object with the keys {shown(', '.join(map(str, value)))}"
     return names.get(type(value), type(value).__name__)

@@ -45,13 +45,14 @@ class ForestEstimator(SavedEstimator):
         return forest
 
     def _in_training_terms(self, X: Any) -> Forest:
-        """X with labels numbered as in training; labels never seen there are reported and summed out."""
+        """X with labels numbered as in training; labels never seen there are reported."""
         check_is_fitted(self, "vocabulary_")
         forest = self._check_forest(X, at_least=0)
         known = forest.with_vocabulary(self.vocabulary_)
         n_unseen = _n_unseen(known) - _n_unseen(forest)  # those told before are not
         if n_unseen:
-            log.warning("%d of %d nodes have labels never seen in training; summed out", n_unseen, forest.n_nodes)
+            message = "%d of %d nodes have labels never seen in training; the model learnt nothing of these labels"
+            log.warning(message, n_unseen, forest.n_nodes)
         return known
 
     def assign(self, X: Any) -> Assignments:

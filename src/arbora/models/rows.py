@@ -5,6 +5,7 @@ largest value.  This changes no bit of a mean or a deviation that could be compu
 """
 
 import logging
+import re
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -23,6 +24,9 @@ LARGEST, SMALLEST = 1e300, 1e-300  # value, and deviation, of a column that is s
 ROUNDING = 1e-12  # of the largest value of a column: a deviation up to this is rounding
 CHANGED = 1e-9  # of the value of a column that did not vary: a difference beyond this is told
 MOST_NAMED = 5  # columns in a message
+
+# As in tables: what Python's float takes besides (1_000, digits of other scripts) is more often a mistake.
+_NUMBER = re.compile(r"[ \t]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t]*")
 
 WANTED = "wanted a number in every cell: fill it in, or leave out the row or the column"
 
@@ -44,6 +48,7 @@ def read_rows(estimator: Any, X: Any, reset: bool) -> Floats:
     X = _unmasked(X)
     if hasattr(X, "isna") and getattr(X, "ndim", 0) == 2:
         _refuse(np.asarray(X.isna(), bool), "missing", X)
+    _refuse_text(X)
     try:
         with np.errstate(over="ignore"):
             rows = validate_data(
@@ -78,6 +83,25 @@ def _missing(X: Any) -> NDArray[np.bool_]:
     if cells.ndim != 2:
         return np.zeros((0, 0), bool)
     return np.array([[type(x).__name__ in ("NAType", "NaTType") for x in row] for row in cells], bool)
+
+
+def _refuse_text(X: Any) -> None:
+    """Raise if a cell is text that is no plain number; text such as "1.5" is taken as scikit-learn takes it."""
+    try:
+        cells = np.asarray(X)
+    except ValueError:  # rows that differ in length; scikit-learn says so
+        return
+    if cells.ndim != 2 or cells.dtype.kind not in "OSTU":
+        return
+    odd = np.array([[isinstance(x, (str, bytes)) and not _is_number(x) for x in row] for row in cells], bool)
+    if odd.any():
+        first = cells[tuple(np.argwhere(odd)[0])]
+        _refuse(odd, f"the text {str(first)[:40]!r}", X)
+
+
+def _is_number(cell: str | bytes) -> bool:
+    text = cell.decode("latin-1") if isinstance(cell, bytes) else cell
+    return _NUMBER.fullmatch(text) is not None
 
 
 def _refuse(bad: NDArray[np.bool_], what: str, X: Any) -> None:

@@ -200,7 +200,7 @@ def _unseen(model: Any, forest: Forest) -> list[str]:
     if not n:
         return []
     nodes = f"{counted(n, 'node')}, {n / max(forest.n_nodes, 1):.0%} of all,"
-    return [f"{nodes} have labels never seen in training; these labels are summed out."]
+    return [f"{nodes} have labels never seen in training; the model learnt nothing of these labels."]
 
 
 def _tiles(summary: Summary, silhouette: Floats | None, noun: str) -> list[list[Any]]:
