@@ -10,6 +10,7 @@ import arbora as ab
 from papers import authors, authors_kernels, figures, inex, procedures, published, runs, synthetic, verdict
 from papers.judges import judge
 from papers.published import Row
+from papers.table import Table
 from tests.reference import authors as twin
 from tests.reference import hidden_tree as exact_twin
 
@@ -243,6 +244,16 @@ def test_figure_9_is_the_mean_similarity_of_all_pairs():
     mean = [[similarity[np.ix_(kind == a, kind == b)].mean() for b in range(3)] for a in range(3)]
     drawn = read_csv(table.pictures["mixtures-figure9"].data)
     np.testing.assert_allclose([[float(line[name]) for name in list(line)[1:]] for line in drawn], mean, rtol=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("closest", "similarity", "word"), [("11", "0.60", "matches"), ("11", "0.40", "differs"), ("7", "0.60", "differs")]
+)
+def test_figure_9_holds_only_where_class_6_is_closer_to_11_than_to_itself(closest, similarity, word):
+    rows = [["1", "5", "0.7", "2", "0.3"], ["6", "5", "0.50", closest, similarity]]
+    table = Table("Figure 9", ["class", "trees", "within", "closest", "similarity"], rows)
+    judge("mixtures-figure9", table)
+    assert table.verdict.startswith(word)
 
 
 @pytest.mark.compiled

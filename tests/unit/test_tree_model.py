@@ -229,6 +229,25 @@ def test_pooled_branching_is_proper_and_its_estimate_the_best():
     assert 0.97 < total < 1.0
 
 
+def test_exposure_of_a_slot_is_its_share_of_every_node_that_has_it():
+    """A node exposes each slot with a child to 1 / (weight of all such slots) switches, counted node by node."""
+    rng = np.random.default_rng(5)
+    forest = random_forest(rng, n_trees=12, max_nodes=8, n_slots=3, n_labels=2)
+    spec = tm.SwitchingTree.of_labels(3, 2, 2, "renormalised")
+    params = spec.draw(rng, 2)
+    (shard,) = share(forest.arrays, 3)
+    weight = rng.random((shard.n_distinct_trees, 2))
+    wanted = np.zeros((3, 2))
+    for t in range(forest.n_trees):
+        if shard.tree_first[shard.tree_id[t]] == t:  # the first of its kind
+            tree = twin.nodes_of(forest, t)
+            for u in range(len(tree)):
+                here = list(twin.children_of(tree, u, 3))
+                if here:
+                    wanted[here] += weight[shard.tree_id[t]] / params.switch[here].sum(axis=0)
+    same(spec.shape_counts(params, shard, weight).exposure, wanted)
+
+
 def test_switch_step_of_the_renormalised_reading_solves_its_equation():
     rng = np.random.default_rng(2)
     wins, exposure = rng.random((4, 6)) * 10, rng.random((4, 6)) * 20
