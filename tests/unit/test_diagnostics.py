@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import adjusted_rand_score
 
-from arbora.inference import diagnostics
+from arbora.inference import chain_agreement, diagnostics, drawn_partitions, point_estimates
 from arbora.inference.convergence import ess_bulk, ess_tail, rhat
 from arbora.inference.kernels import partitions as kernels
 from tests.reference import partitions as twin
@@ -227,7 +227,7 @@ def test_no_start_alone_makes_the_estimate(monkeypatch):
     """Without good starts, or with the one sequential allocation only, the search still ends at the optimum."""
     labels = noisy(TRUTH, 40, np.random.default_rng(2), 0.25)
     wanted = diagnostics.point_estimate(labels, random_state=0)
-    monkeypatch.setattr(diagnostics, "_good_starts", lambda *_: [])
+    monkeypatch.setattr(point_estimates, "_good_starts", lambda *_: [])
     alone = diagnostics.point_estimate(labels, n_init=1, random_state=5)
     np.testing.assert_array_equal(alone.labels, wanted.labels)
     assert (alone.n_starts, wanted.n_starts) == (1, 10)
@@ -238,20 +238,20 @@ def test_no_start_alone_makes_the_estimate(monkeypatch):
 def test_search_merges_and_splits(loss, start):
     """From one group, or all apart, which moves of single data cannot leave, the search finds three groups."""
     labels = noisy(TRUTH, 30, np.random.default_rng(3), 0.02)
-    group, _ = diagnostics._as_groups(labels)
-    first, weight = diagnostics._distinct(group)
-    target = diagnostics._target(diagnostics._comparison(group[first], loss), weight)
+    group, _ = drawn_partitions.as_groups(labels)
+    first, weight = point_estimates.distinct_draws(group)
+    target = point_estimates._target(drawn_partitions.comparison(group[first], loss), weight)
     begin = np.zeros(len(TRUTH), np.int32) if start == "together" else np.arange(len(TRUTH), dtype=np.int32)
-    found = diagnostics._search(np.random.default_rng(0), target, len(TRUTH), begin)
+    found = point_estimates._search(np.random.default_rng(0), target, len(TRUTH), begin)
     np.testing.assert_array_equal(diagnostics.canonical(found), TRUTH)
 
 
 def started(loss, group, seed, n_slots=9):
     """Draws, and a search that has placed its data: (draws, target, fit)."""
-    draws = diagnostics._comparison(
-        diagnostics._as_groups(noisy(TRUTH, 25, np.random.default_rng(seed), 0.15))[0], loss
+    draws = drawn_partitions.comparison(
+        drawn_partitions.as_groups(noisy(TRUTH, 25, np.random.default_rng(seed), 0.15))[0], loss
     )
-    target = diagnostics._target(draws, np.full(25, 0.04))
+    target = point_estimates._target(draws, np.full(25, 0.04))
     table = np.zeros((len(target.row_weight), n_slots), np.int32)
     fit = kernels.Fit(np.full(30, -1, np.int32), np.zeros(n_slots, np.int64), table)
     kernels.place_all(np.asarray(group, np.int32), target, fit)
@@ -300,8 +300,8 @@ def test_a_break_up_pays_or_is_undone(loss, seed, n_slots):
 def test_search_merges_where_no_datum_would_move_alone():
     """Two blocks that 6 of 10 draws join: each datum is better off with its block, and both blocks with each other."""
     blocks = np.repeat([0, 1], 20).astype(np.int32)
-    draws = diagnostics._comparison(np.stack([np.zeros_like(blocks), blocks]), "vi")
-    target = diagnostics._target(draws, np.array([0.6, 0.4]))
+    draws = drawn_partitions.comparison(np.stack([np.zeros_like(blocks), blocks]), "vi")
+    target = point_estimates._target(draws, np.array([0.6, 0.4]))
     fit = kernels.Fit(np.full(40, -1, np.int32), np.zeros(9, np.int64), np.zeros((3, 9), np.int32))
     kernels.place_all(blocks, target, fit)
     assert kernels.seat_all(np.arange(40), target, fit) == 0.0
@@ -407,7 +407,7 @@ def test_r_hat_of_the_co_clustering_equals_the_twin(n_draws):
     assert found.distance.shape == (3, 3)
     np.testing.assert_allclose(found.distance, found.distance.T, rtol=0, atol=1e-12)
     a, b = (labels[c, h] for c, h in ((0, slice(None, n_draws // 2)), (2, slice((n_draws + 1) // 2, None))))
-    halves = diagnostics._half_distances(*[diagnostics._as_chains(labels)[x] for x in (0, 2)])
+    halves = chain_agreement._half_distances(*[chain_agreement._as_chains(labels)[x] for x in (0, 2)])
     assert halves[0, 5] == pytest.approx(np.mean([twin.binder(x, y) for x in a for y in b]), abs=1e-10)
 
 
