@@ -12,7 +12,6 @@ from typing import Any, get_args, get_origin, get_type_hints
 import numpy as np
 
 from arbora.forest.forest import Forest
-from arbora.models.forest_estimator import fingerprint
 
 ARRAY = "__array__"
 
@@ -29,7 +28,7 @@ def encode(value: Any) -> Any:
     if isinstance(value, tuple | list):
         return [encode(item) for item in value]
     if isinstance(value, Forest):
-        return fingerprint(value)
+        return value.sha256
     if dataclasses.is_dataclass(value):
         return [encode(getattr(value, field.name)) for field in dataclasses.fields(value)]
     return value

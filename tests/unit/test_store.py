@@ -7,6 +7,7 @@ from pathlib import Path
 
 import numpy as np
 import pytest
+from numpy.typing import NDArray
 
 import arbora as ab
 from arbora import Forest, ForestStore, ModelFileError
@@ -17,6 +18,7 @@ from arbora.files.container import read_container, write_container
 from arbora.files.own_outputs import MANIFEST
 from arbora.forest.sharing import share
 from arbora.forest.store_writing import StoreWriter, cut_by_nodes
+from arbora.forest.trees import Trees
 from arbora.inference.distribute import reduce_pairwise
 from arbora.io.finding import find_files
 from arbora.io.registry import FORMATS
@@ -82,6 +84,27 @@ def test_other_vocabulary(forest: Forest, tmp_path: Path) -> None:
     store = stored(forest, tmp_path).with_vocabulary(words)
     assert store.to_forest() == forest.with_vocabulary(words)
     assert store.n_unseen() == int((forest.with_vocabulary(words).label == ab.UNSEEN).sum()) > 0
+
+
+def _number_and_size(part: Forest, rows: NDArray[np.int64], base: int) -> list[int]:
+    return [base + int(row) + int(size) for row, size in zip(rows, part.sizes, strict=True)]
+
+
+def over_all(trees: Trees) -> list[int]:
+    """Of every tree its number, its size and ten."""
+    return [x for found in trees.over_parts(_number_and_size, np.arange(trees.n_trees), 10) for x in found]
+
+
+def test_forest_and_store_are_gone_through_alike(forest: Forest, tmp_path: Path) -> None:
+    store = stored(forest, tmp_path)
+    assert len(store.entries) > 1
+    assert over_all(store) == over_all(forest) == (np.arange(forest.n_trees) + forest.sizes + 10).tolist()
+    assert over_all(ForestStore.write([], tmp_path / "none.store")) == over_all(Forest.from_nested([])) == []
+    sizes = [[shard.n_trees for shard in trees.shards(3, 1024, True, False)] for trees in (forest, store)]
+    assert sum(sizes[0]) == sum(sizes[1]) == forest.n_trees
+    words = forest.vocabulary[3:]
+    assert forest.with_vocabulary(words).n_unseen() == store.with_vocabulary(words).n_unseen() > 0
+    assert forest.sha256 == store.to_forest().sha256 != forest[1:].sha256
 
 
 def test_empty_store(tmp_path: Path) -> None:

@@ -3,10 +3,11 @@
 The invariants (docs/data-model.md) are checked once, when a forest is made, and assumed by every kernel ever after.
 """
 
+import hashlib
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +15,9 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ForestError
 from .invariants import check_forest
 from .kernels import layout
+
+if TYPE_CHECKING:
+    from .sharing import SharedForest
 from .node_columns import (
     MISSING,
     UNSEEN,
@@ -295,6 +299,18 @@ class Forest:
         """Bytes held by the node columns and the offsets."""
         return sum(column.nbytes for column in self.arrays)
 
+    @property
+    def sha256(self) -> str:
+        """Checksum of the trees and the vocabulary."""
+        digest = hashlib.sha256("\0".join(self.vocabulary).encode("utf-8", "surrogatepass"))
+        for column in self.arrays:
+            digest.update(column.data)
+        return digest.hexdigest()
+
+    def n_unseen(self) -> int:
+        """Nodes whose label the vocabulary does not have."""
+        return int((self.label == UNSEEN).sum())
+
     def __len__(self) -> int:
         return self.n_trees
 
@@ -353,7 +369,7 @@ class Forest:
             "max_children": int(degree.max(initial=0)),
             "leaf_fraction": int((degree == 0).sum()) / max(self.n_nodes, 1),
             "n_missing_labels": int((self.label == MISSING).sum()),
-            "n_unseen_labels": int((self.label == UNSEEN).sum()),
+            "n_unseen_labels": self.n_unseen(),
             "top_labels": {self.vocabulary[m]: int(count[m]) for m in top if count[m]},
             "n_classes": None if self.target is None else len(np.unique(self.target)),
         }
@@ -376,6 +392,16 @@ class Forest:
     def parts(self) -> Iterator["Forest"]:
         """The forest itself; a `ForestStore` gives one forest after another here."""
         yield self
+
+    def over_parts(self, function: Callable[..., Any], values: Any, *more: Any) -> Iterator[Any]:
+        """``function(self, values, *more)``, once; a `ForestStore` calls it for every file."""
+        yield function(self, values, *more)
+
+    def shards(self, n_slots: int, max_units: int, shared: bool, structure: bool) -> "list[SharedForest]":
+        """The trees as passes take them; a `ForestStore` counts the `structure` among what it keeps in memory."""
+        from .sharing import share
+
+        return share(self.arrays, n_slots, max_units, shared)
 
     def take(self, tree: ArrayLike) -> "Forest":
         """The trees with these numbers, in this order; a number may come twice."""

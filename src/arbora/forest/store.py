@@ -244,7 +244,12 @@ class ForestStore:
         return self._shards[1]
 
     def over_parts(self, function: Callable[..., Any], values: Any, *more: Any) -> Iterator[Any]:
-        """``function(part, rows of values, *more)`` of every file, in order, by the workers if there are any."""
+        """``function(part, rows of values, *more)`` of every file, in order, by the workers if there are any.
+
+        A store without files has one part, an empty forest.
+        """
+        if not self.entries:
+            return (function(part, values, *more) for part in self.parts())
         ends = np.cumsum([0, *(entry.n_trees for entry in self.entries)]).tolist()
         runs = [(x, None if values is None else values[lo:hi]) for x, (lo, hi) in enumerate(pairwise(ends))]
         cluster = distribute.active()

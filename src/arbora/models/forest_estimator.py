@@ -1,6 +1,5 @@
 """What every estimator over forests shares: checking of input, saving and loading, provenance."""
 
-import hashlib
 import logging
 import os
 from collections.abc import Sequence
@@ -49,7 +48,7 @@ class ForestEstimator(SavedEstimator):
         check_is_fitted(self, "vocabulary_")
         forest = self._check_forest(X, at_least=0)
         known = forest.with_vocabulary(self.vocabulary_)
-        n_unseen = _n_unseen(known) - _n_unseen(forest)  # those told before are not
+        n_unseen = known.n_unseen() - forest.n_unseen()  # those told before are not
         if n_unseen:
             message = "%d of %d nodes have labels never seen in training; the model learnt nothing of these labels"
             log.warning(message, n_unseen, forest.n_nodes)
@@ -83,7 +82,7 @@ class ForestEstimator(SavedEstimator):
             "params": self._plain_params(),
             "n_trees": forest.n_trees,
             "n_nodes": forest.n_nodes,
-            "data_sha256": fingerprint(forest),
+            "data_sha256": forest.sha256,
             **versions(),
         }
 
@@ -97,11 +96,6 @@ class ForestEstimator(SavedEstimator):
         return self
 
 
-def _n_unseen(forest: Forest) -> int:
-    """Nodes whose label is unseen."""
-    return forest.n_unseen() if isinstance(forest, ForestStore) else int((forest.label == UNSEEN).sum())
-
-
 def unseen_by_tree(forest: Forest) -> NDArray[np.float64]:
     """How many nodes of each tree have a label never seen in training."""
     unseen = (forest.label == UNSEEN).astype(np.float64)
@@ -112,7 +106,7 @@ def unseen_by_tree(forest: Forest) -> NDArray[np.float64]:
 def open_or_convert(X: Any) -> Forest:
     """As `read_or_convert`, but a store, or the path of one, is not read into memory."""
     if isinstance(X, ForestStore):
-        return cast(Forest, X)  # it answers as a forest does wherever models that stream look
+        return cast(Forest, X)  # models that stream ask it only for what `Trees` has
     if is_store(X):
         return cast(Forest, ForestStore(X))
     return read_or_convert(X)
@@ -138,13 +132,3 @@ def _all_files(X: Any) -> bool:
     if not isinstance(X, Sequence) or isinstance(X, (str, bytes)) or not len(X):
         return False
     return all(isinstance(x, Path) or (isinstance(x, str) and os.path.isfile(x)) for x in X)
-
-
-def fingerprint(forest: Forest) -> str:
-    """SHA-256 of the trees and the vocabulary."""
-    if isinstance(forest, ForestStore):
-        return forest.sha256
-    digest = hashlib.sha256("\0".join(forest.vocabulary).encode("utf-8", "surrogatepass"))
-    for column in forest.arrays:
-        digest.update(column.data)
-    return digest.hexdigest()

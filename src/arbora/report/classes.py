@@ -5,7 +5,6 @@ from typing import Any
 import numpy as np
 
 from ..evaluate.summary import class_facts, common_folder, counted, tree_names
-from ..models.forest_estimator import fingerprint
 from . import columns as col
 from .clusters import Grouped, as_forest_with, data_facts, gather_groups, parameters
 from .gather import Context
@@ -19,7 +18,7 @@ def gather_classes(model: Any, data: Any, context: Context) -> dict[str, Any]:
     proba = np.asarray(model.predict_proba(forest))
     best = proba.argmax(axis=1)
     called = {c: str(name) for c, name in enumerate(model.classes_.tolist())}
-    digest = fingerprint(forest)
+    digest = forest.sha256
     training = digest == model.provenance_.get("data_sha256")
     grouped = Grouped(forest, best, proba, called, "class", training)
     page = gather_groups(model, grouped, context)

@@ -13,7 +13,7 @@ from ..evaluate.summary import Agreement, Cluster, Summary, counted, summarise, 
 from ..forest.forest import Forest
 from ..forest.node_columns import UNSEEN, natural_order
 from ..models.assignments import Assignments
-from ..models.forest_estimator import fingerprint, read_or_convert
+from ..models.forest_estimator import read_or_convert
 from . import columns as col
 from .gather import Context
 from .group_names import describe_groups
@@ -59,7 +59,7 @@ def as_forest_with(data: Any, context: Context) -> Forest:
 def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:
     """The page of a model that groups trees."""
     forest = as_forest_with(data, context)
-    digest = fingerprint(forest)
+    digest = forest.sha256
     training = digest == model.provenance_.get("data_sha256") and len(model.labels_) == forest.n_trees
     parts = model.page_parts()
     found = context.assignments or _assigned(model, forest, training)

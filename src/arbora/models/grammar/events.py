@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 from ...errors import ForestError
 from ...forest.forest import Forest
 from ...forest.node_columns import MISSING, UNSEEN
-from ...forest.store import ForestStore
+from ...forest.trees import Trees
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -90,12 +90,10 @@ def has_gaps(forest: Forest) -> bool:
     return bool((forest.slot[child] >= n_children[forest.parent[child]]).any())
 
 
-def events_of(forest: Any, alphabet: Alphabet) -> Events:
+def events_of(forest: Trees, alphabet: Alphabet) -> Events:
     """The events of a forest or store; a store's files are counted one by one, by the workers if there are any."""
-    if isinstance(forest, ForestStore):
-        parts = list(forest.over_parts(_on_part, None, alphabet))
-        return join(parts) if parts else count(Forest.from_nested([]), alphabet)
-    return count(forest, alphabet)
+    parts = list(forest.over_parts(_on_part, None, alphabet))
+    return join(parts) if len(parts) > 1 else parts[0]
 
 
 def _on_part(forest: Forest, _: Any, alphabet: Alphabet) -> Events:

@@ -14,7 +14,7 @@ from ...forest.forest import Forest
 from ...inference.chains import Trace, run_chains
 from ...seeds import resolve_seed
 from ..assignments import Assignments
-from ..forest_estimator import ForestEstimator, fingerprint
+from ..forest_estimator import ForestEstimator
 from ..model_file import plain
 from ..settings import check_count, check_weight
 from . import backoff, draw_trees, fitting, infinite
@@ -344,7 +344,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         """What a checkpoint belongs to."""
         names = ("concentration", "concentration_prior", "n_start", "n_split_merge")
         told = [f"{name}={plain(getattr(self, name))}" for name in names]
-        return f"TreeGrammarMixture, {', '.join(told)}; trees {fingerprint(forest)[:16]}"
+        return f"TreeGrammarMixture, {', '.join(told)}; trees {forest.sha256[:16]}"
 
     def _keep(
         self,

@@ -19,7 +19,7 @@ from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
 from ..assignments import Assignments
 from ..file_checks import check_array
-from ..forest_estimator import ForestEstimator, fingerprint, unseen_by_tree
+from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..merging import MergedByLoss, check_losses, expected_losses
 from ..model_file import plain
 from ..sampled import Sampled, central_draw, spread_out
@@ -187,7 +187,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         mine = self.get_params(deep=False).items()
         told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]
         told += self._marks()
-        return f"{', '.join(told)}; trees {fingerprint(forest)[:16]}"
+        return f"{', '.join(told)}; trees {forest.sha256[:16]}"
 
     def _keep(self, trace: Trace, forest: Forest, model: tm.TreeModel) -> None:
         """Take the model from one draw: the last of the best chain for "em", the central one for "gibbs"."""

@@ -21,7 +21,7 @@ from ...inference.em import EMResult
 from ...seeds import draw_rows, resolve_seed
 from ..assignments import Assignments
 from ..file_checks import check_array
-from ..forest_estimator import ForestEstimator, fingerprint
+from ..forest_estimator import ForestEstimator
 from ..merging import MergedByLoss, check_losses, expected_losses
 from ..settings import MOST_STARTS, check_count, check_number, check_weight, n_threads
 from . import fitting
@@ -176,7 +176,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         weights = None if weight is None else digest(weight)
         if isinstance(self.random_state, np.random.Generator | np.random.RandomState):
             mine["random_state"] = state_digest(self.random_state)
-        return {"model": type(self).__name__, **mine, "trees": fingerprint(forest), "sample_weight": weights}
+        return {"model": type(self).__name__, **mine, "trees": forest.sha256, "sample_weight": weights}
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.

@@ -13,10 +13,9 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 from numpy.typing import NDArray
 
-from ...forest.forest import Forest
-from ...forest.sharing import SharedForest, share
-from ...forest.store import ForestStore
+from ...forest.sharing import SharedForest
 from ...forest.stored_shards import StoredShards
+from ...forest.trees import Trees
 from ...inference import distribute
 from . import tree_model as tm
 from .distributions import TINY
@@ -127,12 +126,9 @@ def add_sums(a: ShardSums, b: ShardSums) -> ShardSums:
 # ---- all shards -----------------------------------------------------------------------------------------------------
 
 
-def shards_of(forest: Forest, model: tm.TreeModel, max_units: int, shared: bool = True) -> Sequence[SharedForest]:
+def shards_of(forest: Trees, model: tm.TreeModel, max_units: int, shared: bool = True) -> Sequence[SharedForest]:
     """The trees of a forest (in training terms) as shards of about so many units; a store reads them when asked."""
-    max_units = max(1024, max_units)
-    if isinstance(forest, ForestStore):
-        return forest.shards(model.n_slots, max_units, shared, model.needs_structure)
-    return share(forest.arrays, model.n_slots, max_units, shared)
+    return forest.shards(model.n_slots, max(1024, max_units), shared, model.needs_structure)
 
 
 class Batch:

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...forest.forest import Forest
-from ...forest.store import ForestStore
+from ...forest.trees import Trees
 
 if TYPE_CHECKING:
     from .switching_tree import SwitchingTree
@@ -34,14 +34,10 @@ def pooled_rates(forest: Forest, model: "SwitchingTree") -> tuple[float, ...]:
     return tuple(((hits + 0.5) / (tries + 1.0)).tolist())
 
 
-def slot_hits(forest: Forest, weight: Floats | None, n_slots: int) -> tuple[Floats, float]:
+def slot_hits(forest: Trees, weight: Floats | None, n_slots: int) -> tuple[Floats, float]:
     """Weight of the nodes in each slot, and of all."""
     hits, total = np.zeros(n_slots), 0.0
-    if isinstance(forest, ForestStore):
-        parts = forest.over_parts(_slot_hits, weight, n_slots)
-    else:
-        parts = iter([_slot_hits(forest, weight, n_slots)])
-    for more_hits, more in parts:
+    for more_hits, more in forest.over_parts(_slot_hits, weight, n_slots):
         hits, total = hits + more_hits, total + more
     return hits, total
 

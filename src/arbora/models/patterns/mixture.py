@@ -20,7 +20,7 @@ from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
 from ..assignments import Assignments
 from ..file_checks import check_array
-from ..forest_estimator import ForestEstimator, fingerprint
+from ..forest_estimator import ForestEstimator
 from ..merging import GroupsWithinGroups
 from ..model_file import plain
 from ..sampled import Sampled
@@ -278,7 +278,7 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
         """What a checkpoint belongs to: the trees, the seed of the search, and every setting that shapes it."""
         mine = self.get_params(deep=False).items()
         told = [f"{key}={plain(value)}" for key, value in mine if key not in SETTINGS and value is not None]
-        return f"{', '.join(told)}, random_state={self.random_state!r}; trees {fingerprint(forest)[:16]}"
+        return f"{', '.join(told)}, random_state={self.random_state!r}; trees {forest.sha256[:16]}"
 
     def _keep(self, corpus: Corpus, found: se.Found, chosen: Ints, forest: Forest) -> None:
         label = diagnostics.canonical(found.label)

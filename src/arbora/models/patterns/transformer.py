@@ -1,7 +1,7 @@
 """TreePatterns: trees as sparse rows of the local patterns they contain."""
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -142,7 +142,7 @@ class TreePatterns(TransformerMixin, ForestEstimator):
             return None
         held: list[dict[str, fm.FamilyPart]] = []
         if isinstance(forest, ForestStore):
-            parts: Any = over_parts(forest, _patterns_of_part, names)
+            parts: Any = forest.over_parts(_patterns_of_part, None, names)
         else:
             held.append(fm.find_patterns(forest, names))
             parts = [(forest.n_trees, held[0])]
@@ -191,7 +191,7 @@ class TreePatterns(TransformerMixin, ForestEstimator):
 
     def known(self, forest: Forest) -> Iterator[Known]:
         """Counts of known patterns, part by part; labels must be numbered as in training."""
-        return over_parts(forest, _known_of_part, self.table)
+        return forest.over_parts(_known_of_part, None, self.table)
 
     def _in_my_terms(self, X: Any) -> Forest:
         check_is_fitted(self, "vocabulary_")
@@ -208,7 +208,9 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         return label_by_size(forest)
 
     def _hashed(self, forest: Forest) -> Iterator[Any]:
-        return over_parts(forest, _hashed_part, list(self.families), _label_hashes(forest.vocabulary), self.n_hashed)
+        return forest.over_parts(
+            _hashed_part, None, list(self.families), _label_hashes(forest.vocabulary), self.n_hashed
+        )
 
     def _weighed(self, counts: Any) -> Any:
         """Counts as the values asked for."""
@@ -279,13 +281,6 @@ def check_families(given: Any) -> None:
 
 
 # ---- part by part, so that workers can do it ------------------------------------------------------------------------
-
-
-def over_parts(forest: Forest, function: Callable[..., Any], *more: Any) -> Iterator[Any]:
-    """``function(part, None, *more)`` of every file of a store, or of the forest itself."""
-    if isinstance(forest, ForestStore) and forest.entries:
-        return forest.over_parts(function, None, *more)
-    return (function(part, None, *more) for part in forest.parts())
 
 
 def _patterns_of_part(forest: Forest, _: None, names: list[str]) -> tuple[int, dict[str, fm.FamilyPart]]:
