@@ -787,7 +787,7 @@ def test_report_of_a_saved_model(corpus: Path, model: Path, tmp_path: Path) -> N
     fitted = page_data(page.read_text())
     assert saved == fitted
     assert "must end in" in fails("report", model, corpus, "-o", tmp_path / "x.csv", code=2)
-    assert "trees have none" in fails("report", model, corpus, "-o", page, "--names", "x", code=2)
+    assert "x: No such file" in fails("report", model, corpus, "-o", page, "--names", "x")
 
 
 @pytest.mark.parametrize(
