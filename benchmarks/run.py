@@ -21,10 +21,10 @@ MEASURED = ("numpy", "scipy", "scikit-learn", "numba", "dask", "hmmlearn", "pome
 MEASURED += ("apted", "zss", "edist", "bnpy", "grakel")
 HEAD = """# Benchmarks
 
-Written by `make bench`, which runs `benchmarks/bench_*.py`; each fails where a figure misses its bound. The figures to
-trust are ratios taken in one run: seconds are those of one machine on one day. Times are CPU times unless they are told
-as seconds of workers or threads, which are those of the clock and suffer from other work on the machine. Packages to
-compare with are optional, and a line says which were not there; answers are compared before anything is timed.
+`make bench` writes this page. It runs `benchmarks/bench_*.py`; each fails if a figure misses its bound. Trust the
+ratios, which are taken in one run; seconds are those of one machine on one day. Times are CPU times, except seconds of
+workers or threads: these are wall-clock times and suffer from other work on the machine. Packages to compare with are
+optional, and a line names those that were not installed. Results are compared before anything is timed.
 """
 
 
