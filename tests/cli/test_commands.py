@@ -167,7 +167,7 @@ def test_help_has_the_defaults_of_the_model() -> None:
     assert len(ours) > 15
     text = " ".join(run("cluster", "--help").split())
     assert f"Most iterations of EM. [default: {theirs['max_iter']}]" in text
-    assert f"in nats a tree. [default: {theirs['tol']}]" in text
+    assert f"in nats per tree. [default: {theirs['tol']}]" in text
     assert "slot: a child's position among its siblings" in text
 
 

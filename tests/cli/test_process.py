@@ -201,4 +201,4 @@ def test_ctrl_c_in_a_conversion_says_what_is_kept(tmp_path: Path) -> None:
     process.send_signal(signal.SIGINT)
     err = process.communicate()[1]
     assert process.returncode == 130
-    assert re.search(r"interrupted; \d+ files of the store are written, and the same command goes on", err)
+    assert re.search(r"interrupted; \d+ files of the store are written, and the same command continues", err)

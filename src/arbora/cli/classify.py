@@ -39,10 +39,10 @@ def classify(
 ) -> None:
     """Give new trees their classes, and flag trees unlike any seen in training.
 
-    A row a tree: class, its probability, how many of its nodes have a label never seen, whether the tree is novel, and
-    its surprise in nats per pattern, or per node of hidden trees. If classes are known, a confusion matrix and scores
-    of each class follow, with --output on stdout and else on stderr. Files are read as those of the training were,
-    unless --format or --read say otherwise.
+    One row per tree: class, its probability, how many of its nodes have a label never seen, whether the tree is novel,
+    and its surprise in nats per pattern, or per node of hidden trees. If classes are known, a confusion matrix and
+    scores of each class follow, with --output on stdout and else on stderr. Files are read as those of the training
+    were, unless --format or --read say otherwise.
 
     \b
     Examples:

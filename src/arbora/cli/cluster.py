@@ -57,10 +57,9 @@ def cluster(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Cluster trees, and say what sets each cluster apart.
+    """Cluster trees, and print what sets each cluster apart.
 
-    Ctrl-C ends the fit: what its last finished iteration gave is written,
-    and the exit code is 130.
+    Ctrl-C ends the fit: the result of the last finished iteration is written, and the exit code is 130.
 
     \b
     Examples:

@@ -13,7 +13,7 @@ from .terminal import INTERRUPTED, Teller, command
 @app.command()
 @command
 def demo(
-    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results; made if need be.")] = Path(
+    output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results; created if absent.")] = Path(
         "arbora-demo"
     ),
     documents: Annotated[
@@ -23,7 +23,7 @@ def demo(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Cluster 300 documents that come with Arbora, and compare with their known kinds.
+    """Cluster 300 example documents, and compare with their known kinds.
 
     Leaves report.html, clusters.csv, clusters.png and model.arbora in the folder.
 

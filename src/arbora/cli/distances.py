@@ -17,8 +17,8 @@ SUFFIXES = (".npz", ".csv", ".parquet")
 def distances(
     paths: Paths,
     output: Annotated[Path, typer.Option("--output", "-o", help="The matrix: .npz, .csv or .parquet.")],
-    unordered: Annotated[bool, typer.Option("--unordered", help="The order of siblings means nothing.")] = False,
-    no_labels: Annotated[bool, typer.Option("--no-labels", help="Labels mean nothing: shapes alone.")] = False,
+    unordered: Annotated[bool, typer.Option("--unordered", help="Ignore the order of siblings.")] = False,
+    no_labels: Annotated[bool, typer.Option("--no-labels", help="Ignore labels: shapes alone.")] = False,
     jobs: Jobs = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
@@ -26,11 +26,11 @@ def distances(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Compute the edit distances between all trees: how many nodes to leave out, put in and rename.
+    """Compute the edit distances between all trees: how many nodes to delete, insert and rename.
 
-    The .npz holds the arrays distance and name; .csv and .parquet have a row a tree, the first column its name. Ctrl-C
-    leaves what is done in a file beside the output, its name and .part, and the exit code is 130; the same command goes
-    on from there.
+    The .npz holds the arrays distance and name; .csv and .parquet have one row per tree, with its name in the first
+    column. Ctrl-C saves the finished part beside the output, under its name and .part, and the exit code is 130; the
+    same command continues from there.
 
     \b
     Examples:
@@ -56,7 +56,9 @@ def distances(
                 checkpoint=part, keep_checkpoint=True,
             )  # fmt: skip
         except KeyboardInterrupt:
-            raise fail(f"interrupted; {part} has what is done, and the same command goes on", INTERRUPTED) from None
+            raise fail(
+                f"interrupted; {part} has the finished part, and the same command continues from it", INTERRUPTED
+            ) from None
         files.write_matrix(output, "distance", matrix, tree_names(forest))
         part.unlink(missing_ok=True)  # not before the output is there
         n = forest.n_trees

@@ -63,8 +63,8 @@ def hierarchy(
 ) -> None:
     """Sort the rows of a table of numbers into groups of groups.
 
-    The delimiter, a header and a first column of names are found out; say --names, --classes or --columns where that
-    goes wrong.
+    The delimiter, a header and a first column of names are detected; give --names, --classes or --columns if that
+    fails.
 
     \b
     Examples:

@@ -133,9 +133,11 @@ Paths = Annotated[
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that --save wrote.")]
 FormatOption = Annotated[
     Format | None,
-    typer.Option("--format", help="Format of the files, if their names do not tell; of folders, only these are read."),
+    typer.Option(
+        "--format", help="Format of the files, if their suffixes do not show it; in folders, only these are read."
+    ),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, and say how many.")]
+SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, and report how many.")]
 ReadOptions = Annotated[
     list[str] | None,
     typer.Option("--read", metavar="KEY=VALUE", help="An option of the reader, as text=kind; see arbora formats."),
@@ -150,28 +152,30 @@ Classes = Annotated[
 ]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
-Jobs = Annotated[int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Changes no result.")]
+Jobs = Annotated[
+    int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Does not change the result.")
+]
 Scheduler = Annotated[
     str | None,
     typer.Option(
         "--scheduler",
         metavar="ADDRESS",
-        help="A Dask scheduler, as tcp://host:8786, whose workers go through a .store. Changes no result.",
+        help="A Dask scheduler, as tcp://host:8786, whose workers process a .store. Does not change the result.",
     ),
 ]
 Memory = Annotated[
     int | None,
-    typer.Option("--memory", metavar="MB", min=0, help="Of a .store, keep so much between passes. [default: 1024]"),
+    typer.Option("--memory", metavar="MB", min=0, help="Cache of a .store between passes. [default: 1024]"),
 ]
 Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="The same seed gives the same result.")]
 SaveModel = Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")]
-ReportPage = Annotated[Path | None, typer.Option("--report", help="One page on all that was found: .html.")]
+ReportPage = Annotated[Path | None, typer.Option("--report", help="Report of the results: .html.")]
 
 # ---- options of cluster ---------------------------------------------------------------------------------------------
 
 KindOption = Annotated[
     Kind,
-    typer.Option("--model", help=f"auto: what suits the trees, and why. {about_models('cluster')}"),
+    typer.Option("--model", help=f"auto: the model that suits the trees, with the reason. {about_models('cluster')}"),
 ]
 Components = Annotated[
     int | None,
@@ -191,7 +195,7 @@ AbsentOption = Annotated[
 ]
 StructureOption = Annotated[
     Structure | None,
-    setting("--structure", of="structure", help="Whether shapes count: branching, or none for labels alone."),
+    setting("--structure", of="structure", help="Whether to model shapes: branching, or none for labels alone."),
 ]
 Prior = Annotated[
     float | None, setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")
@@ -212,7 +216,7 @@ Starts = Annotated[
 MaxIter = Annotated[int | None, setting("--max-iter", of="max_iter", min=1, help="Most iterations of EM.")]
 Tol = Annotated[
     float | None,
-    setting("--tol", of="tol", min=0.0, help="EM ends when an iteration gains less than this, in nats a tree."),
+    setting("--tol", of="tol", min=0.0, help="EM ends when an iteration gains less than this, in nats per tree."),
 ]
 Slots = Annotated[
     int | None,
@@ -221,7 +225,7 @@ Slots = Annotated[
         of="n_slots",
         unless="all",
         min=1,
-        help="Slots told apart (slot: a child's position among its siblings); later ones count as the last.",
+        help="Number of distinct slots (slot: position of a child among its siblings); later ones count as the last.",
     ),
 ]
 UpdateOption = Annotated[
@@ -239,10 +243,12 @@ Concentration = Annotated[
         help="Samplers: more means more groups a priori.",
     ),
 ]
-Labels = Annotated[bool, typer.Option("--labels", help="Unions: labels count, too; without this, structure alone.")]
+Labels = Annotated[bool, typer.Option("--labels", help="Unions: use labels too; without this, structure alone.")]
 NoiseCost = Annotated[
     float | None,
-    typer.Option("--noise-cost", help="Unions: nats for a node told with its tree alone; 2 if left out; inf: none."),
+    typer.Option(
+        "--noise-cost", help="Unions: nats for a node that is described with its tree alone; inf: none. [default: 2]"
+    ),
 ]
 SearchOption = Annotated[
     Search | None,
@@ -252,7 +258,7 @@ Checkpoint = Annotated[
     Path | None,
     typer.Option(
         "--checkpoint",
-        help="A file (of samplers a folder) to save the fit in as it runs; the same command then goes on from it.",
+        help="A file (of samplers a folder) to save the fit in as it runs; the same command then continues from it.",
     ),
 ]
 ClusterTable = Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")]
@@ -265,7 +271,7 @@ EncoderOption = Annotated[
     typer.Option(
         "--encoder",
         show_default=False,
-        help="What classes are told apart by: patterns, those that trees contain; mixture, the codes of a mixture of "
+        help="Encoder of the trees: patterns, those that trees contain; mixture, the codes of a mixture of "
         "hidden trees. [default: patterns, or mixture if an option of it is given]",
     ),
 ]
@@ -274,7 +280,7 @@ ReadoutOption = Annotated[
     typer.Option(
         "--readout",
         show_default=False,
-        help="What tells classes apart: logistic, logistic regression; mlp, a neural network; generative, a model of "
+        help="Classifier on the codes: logistic, logistic regression; mlp, a neural network; generative, a model of "
         "the trees of each class. [default: logistic for patterns, mlp for a mixture]",
     ),
 ]
@@ -306,10 +312,10 @@ Hidden = Annotated[
     ),
 ]
 Balanced = Annotated[
-    bool, typer.Option("--balanced", help="Let all classes weigh the same, however many trees they have.")
+    bool, typer.Option("--balanced", help="Give all classes the same weight, whatever their numbers of trees.")
 ]
 Calibrate = Annotated[
-    bool, typer.Option("--calibrate", help="Make probabilities as sure as held-out trees justify; takes longer.")
+    bool, typer.Option("--calibrate", help="Calibrate probabilities on held-out trees; takes longer.")
 ]
 Folds = Annotated[
     int | None,

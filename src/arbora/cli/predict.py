@@ -48,7 +48,7 @@ def predict(
 ) -> None:
     """Assign new trees to the clusters of a model, or new rows of a table to the groups of arbora hierarchy.
 
-    A row a tree: cluster, its probability, log-likelihood, whether any component explains the tree, and how many of
+    One row per tree: cluster, its probability, log-likelihood, whether any component explains the tree, and how many of
     its nodes have a label never seen in training. Rows go to stdout, or to --output and only their counts to stdout.
     Files are read as those of the training were, unless --format or --read say otherwise. A row of a table has its
     group on every level, -1 for a group never seen; there --classes is a column.

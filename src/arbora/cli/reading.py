@@ -168,7 +168,7 @@ def write_store(
                 stream(inputs.files, inputs.format, Sink(take, shard_nodes, start, before, known is None), **given)
         except KeyboardInterrupt:
             kept = f"{counted(len(writer.written), 'file')} of the store {'is' if len(writer.written) == 1 else 'are'}"
-            raise fail(f"interrupted; {kept} written, and the same command goes on", INTERRUPTED) from None
+            raise fail(f"interrupted; {kept} written, and the same command continues", INTERRUPTED) from None
         if not writer.written:
             raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
         writer.finish()

@@ -48,7 +48,7 @@ def report(
     """Write one page on a saved model: groups, map, typical trees, parameters, and more.
 
     Trees may be those of the training or others; a hierarchy needs the table it was fitted to. Chains are not saved
-    with a model, so what they say is only in a page written at the fit: arbora cluster --report, hierarchy --report.
+    with a model, so only a report written at the fit shows them: arbora cluster --report, hierarchy --report.
 
     \b
     Examples:

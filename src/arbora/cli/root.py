@@ -6,7 +6,7 @@ import typer
 
 app = typer.Typer(
     help="Probabilistic clustering of labelled trees.",
-    epilog="Exit codes: 0 done, 1 bad input, 2 wrong use, 130 interrupted, 141 output closed by its reader.",
+    epilog="Exit codes: 0 done, 1 bad input, 2 wrong usage, 130 interrupted, 141 output closed by its reader.",
     no_args_is_help=True,
     rich_markup_mode=None,
     pretty_exceptions_enable=False,

@@ -37,12 +37,11 @@ def train_classifier(
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
-    """Learn to tell classes of trees apart, and say how well it works on trees held out.
+    """Train a classifier of trees, and estimate its error on held-out trees.
 
-    Classes come with the trees (JSON lines, elastic trees) or from --classes. Every tree is held out once; the
-    classifier that is saved has seen them all. Without options, logistic regression on the patterns that trees contain
-    tells classes apart. --components, --states, --encoding and --max-iter belong to a mixture of hidden trees, and ask
-    for one.
+    Classes come with the trees (JSON lines, elastic trees) or from --classes. Every tree is held out once; the saved
+    classifier is fitted to all trees. The default is logistic regression on the patterns that trees contain.
+    --components, --states, --encoding and --max-iter belong to a mixture of hidden trees, and select it.
 
     \b
     Examples:

@@ -22,7 +22,7 @@ def info(
     quiet: Quiet = False,
     as_json: Json = False,
 ) -> None:
-    """Say what the trees are like: sizes, depths, labels, how much they share, classes.
+    """Describe the trees: sizes, depths, labels, shared subtrees, classes.
 
     \b
     Examples:
@@ -75,7 +75,7 @@ def convert(
         Path, typer.Argument(metavar="OUT", help="File to write: .jsonl, .jsonl.gz, .forest or .parquet; or .store.")
     ],
     shard_nodes: Annotated[
-        int | None, typer.Option("--shard-nodes", min=1, help="Store: nodes a file. [default: 1048576]")
+        int | None, typer.Option("--shard-nodes", min=1, help="Store: nodes per file. [default: 1048576]")
     ] = None,
     format: FormatOption = None,
     skip_bad: SkipBad = False,
@@ -86,7 +86,7 @@ def convert(
 ) -> None:
     """Read trees of any format and write them to one file, or to a store: a folder for more trees than fit in memory.
 
-    A store is written as files are read. The same command goes on where one that was killed stopped.
+    A store is written while files are read. If the command is killed, the same command continues.
 
     \b
     Examples:

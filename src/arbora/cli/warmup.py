@@ -15,9 +15,9 @@ from .terminal import Teller, command, print_json
 @app.command()
 @command
 def warmup(quiet: Quiet = False, as_json: Json = False) -> None:
-    """Compile what the models need, so that no later run has to wait for it.
+    """Compile all kernels, so that later runs need not wait.
 
-    Compiled code is kept beside the package, or in NUMBA_CACHE_DIR, and serves every later run on this machine.
+    Compiled code is cached beside the package, or in NUMBA_CACHE_DIR, and used by every later run on this machine.
 
     \b
     Examples:
