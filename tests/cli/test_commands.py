@@ -168,7 +168,7 @@ def test_help_has_the_defaults_of_the_model() -> None:
     text = " ".join(run("cluster", "--help").split())
     assert f"Most iterations of EM. [default: {theirs['max_iter']}]" in text
     assert f"in nats per tree. [default: {theirs['tol']}]" in text
-    assert "slot: a child's position among its siblings" in text
+    assert "slot: position of a child among its siblings" in text
 
 
 def test_format_and_skip_bad(tmp_path: Path) -> None:
