@@ -69,7 +69,7 @@ def test_an_interrupt_leaves_what_is_done(trees: Path, tmp_path: Path, monkeypat
 
     with monkeypatch.context() as patch:
         patch.setattr(module, "_comparer", interrupted)
-        assert "d.npz.part has what is done" in run("distances", trees, "--output", tmp_path / "d.npz", code=130)
+        assert "d.npz.part has the finished part" in run("distances", trees, "--output", tmp_path / "d.npz", code=130)
     assert (tmp_path / "d.npz.part").exists()
     assert not (tmp_path / "d.npz").exists()
     done = CliRunner().invoke(app, ["distances", str(trees), "--output", str(tmp_path / "d.npz")])
