@@ -186,7 +186,7 @@ def test_small_classes_are_no_dead_end(readout: str, tmp_path: Path) -> None:
         assert done.exit_code == 0, done.stderr
         assert ("the class y has 1 tree, so no tree is held out" in done.stderr) == (n == 1)
         assert ("the class y has 2 trees, so 2 parts are held out in turn" in done.stderr) == (n == 2)
-        assert done.stderr.count("novel trees cannot be told; have 3 or more of each") == (readout == "generative")
+        assert done.stderr.count("novel trees cannot be detected; have 3 or more of each") == (readout == "generative")
         rows = json.loads(run("classify", model, trees, "--json"))
         assert len(rows) == 9 + n
         assert {row["class"] for row in rows[:9]} == {"x"}

@@ -173,7 +173,7 @@ def test_help_has_the_defaults_of_the_model() -> None:
 
 def test_format_and_skip_bad(tmp_path: Path) -> None:
     (tmp_path / "a.txt").write_text("(a (b x))")
-    assert "neither name nor content tell the format" in fails("info", tmp_path / "a.txt")
+    assert "neither name nor content shows the format" in fails("info", tmp_path / "a.txt")
     assert json.loads(run("info", tmp_path / "a.txt", "--format", "brackets", "--json"))["n_trees"] == 1
     (tmp_path / "good.xml").write_text("<a/>")
     (tmp_path / "good.json").write_text("[]")
@@ -699,7 +699,7 @@ def test_classes_by_folder_and_by_table(tmp_path: Path) -> None:
     assert "must name the columns" in fails("info", tmp_path / "x", "--classes", table)
     for text, told in (
         ('"a.xml,one\nb.xml,two\n', "line 2: not a row of a table"),
-        ('"a.xml,one\nb.xml",two\n', "line 2: a cell in quotes goes on to line 3"),
+        ('"a.xml,one\nb.xml",two\n', "line 2: a quoted cell continues to line 3"),
         ("a.xml,one\nb.xml\n", "line 3: 1 cells; wanted 2"),
         ("a.xml,one\na.xml,two\n", "line 3: 'a.xml' is of class 'two', and of 'one' before"),
     ):

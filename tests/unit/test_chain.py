@@ -223,7 +223,7 @@ def test_what_a_sampler_must_not_tell_is_refused():
     run(lambda n, info: {"log_joint": -np.inf})
     with pytest.raises(ChainError, match=r"chain 0, sweep 3: log_joint is not a number"):
         run(lambda n, info: {"log_joint": np.nan if n == 3 else 0.0})
-    with pytest.raises(ChainError, match=r"sweep 2: step told \['x'\], before \['log_joint', 'n_points'\]"):
+    with pytest.raises(ChainError, match=r"sweep 2: step returned \['x'\], before \['log_joint', 'n_points'\]"):
         run(lambda n, info: info if n == 1 else {"x": 1})
     with pytest.raises(ChainError, match=r"sweep 4: draw gave \['a', 'b'\], before \['a'\]"):
         run(lambda n, info: {}, lambda n: {"a": 1} if n < 4 else {"a": 1, "b": 2})

@@ -71,7 +71,7 @@ def test_numbers_of_any_length(tmp_path):
 
 
 def test_bad_documents(tmp_path):
-    with pytest.raises(ReadError, match=r"a\.json, line 2, column 3: not JSON \(expecting value\); mend the file"):
+    with pytest.raises(ReadError, match=r"a\.json, line 2, column 3: not JSON \(expecting value\); correct the file"):
         read_json(put(tmp_path / "a.json", "[1,\n  ]"))
     with pytest.raises(ReadError, match="scalars='type'; wanted"):
         read_json(tmp_path, scalars="type")

@@ -220,7 +220,7 @@ def test_read_by_format_and_options(tmp_path):
     path = put(tmp_path / "a.dat", "<r a='1'/>")
     assert read(path, "xml", attributes=True).vocabulary == ("@a", "r")
     assert read(path).vocabulary == ("r",)
-    with pytest.raises(ReadError, match=r"b\.dat: neither name nor content tell the format; choose one by format="):
+    with pytest.raises(ReadError, match=r"b\.dat: neither name nor content shows the format; choose one by format="):
         read(put(tmp_path / "b.dat", "(a,b)c;"))
     with pytest.raises(ReadError, match="format='yaml'; wanted one of xml"):
         read(path, "yaml")

@@ -188,7 +188,7 @@ def test_rewriting_as_it_was_is_fine(members):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"head": {"version": 2}}, "forest version 2, this Arbora knows 1; update Arbora"),
+        ({"head": {"version": 2}}, "forest version 2, this version of Arbora reads 1; update Arbora"),
         ({"head": {"container": 9}}, "container version 9, wanted 1"),
         ({"head": {"kind": "model"}}, "it holds a model, wanted a forest"),
         ({"head": {"kind": 3}}, "its header lacks a key"),

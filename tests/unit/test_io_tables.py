@@ -58,13 +58,13 @@ def test_a_number_that_is_not_there_is_told(tmp_path, word):
 @pytest.mark.parametrize(
     ("text", "told"),
     [
-        ('n,x\n"a,1\nb,2\nc",3\nd,4\n', r"line 2: a cell in quotes goes on to line 4"),
+        ('n,x\n"a,1\nb,2\nc",3\nd,4\n', r"line 2: a quoted cell continues to line 4"),
         ('n,x\na,1\n"b,2\nc,3\nd,4\n', r"line 3: not a row of a table \(unexpected end of data\); close the quote"),
         ('n,x\na,1\n"b"x,2\nc,3\n', r"line 3: not a row of a table"),
         ('n,x\n"a,1\nb,2\n"c,3\n', r"line 2: not a row of a table"),
         ("n,x\na,1\nb,2,3\n", r"line 3: 3 cells; wanted 2"),
         ("n,x\na,1\nb\n", r"line 3: 1 cells; wanted 2"),
-        ('"n\nm",x\na,1\n', r"line 1: a cell in quotes goes on to line 2"),
+        ('"n\nm",x\na,1\n', r"line 1: a quoted cell continues to line 2"),
     ],
 )
 def test_rows_that_a_quote_or_comma_spoils_are_told_with_their_line(tmp_path, text, told):

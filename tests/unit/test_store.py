@@ -277,7 +277,7 @@ def test_missing_and_swapped_files(forest: Forest, tmp_path: Path) -> None:
     first, second = (tmp_path / "trees.store" / entry.file for entry in store.entries[:2])
     data = first.read_bytes()
     first.write_bytes(second.read_bytes())
-    with pytest.raises(ModelFileError, match="not the file the manifest tells of"):
+    with pytest.raises(ModelFileError, match="not the file that the manifest lists"):
         store.to_forest()
     first.unlink()
     with pytest.raises(ModelFileError, match="cannot be read"):

@@ -66,7 +66,7 @@ def find(
             (format,) = counts
         if format is None:
             raise ReadError(
-                f"{found.files[0]}: neither name nor content tell the format; choose one by --format "
+                f"{found.files[0]}: neither name nor content shows the format; choose one by --format "
                 f"({', '.join(FORMATS)})"
             )
     report(found, str(paths[0]) if len(paths) == 1 else "the files")

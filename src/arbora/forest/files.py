@@ -97,7 +97,9 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 def _check_version(path: Any, version: Any) -> None:
     if version != FOREST_VERSION:
-        raise ModelFileError(f"{path}: forest version {version}, this Arbora knows {FOREST_VERSION}; update Arbora")
+        raise ModelFileError(
+            f"{path}: forest version {version}, this version of Arbora reads {FOREST_VERSION}; update Arbora"
+        )
 
 
 def _invalid(path: Any, error: Exception) -> ModelFileError:

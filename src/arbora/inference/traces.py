@@ -104,7 +104,9 @@ class Record:
         if self.n_sweeps == 0:
             self.info = {name: array("d") for name in info}
         if info.keys() != self.info.keys():
-            raise ChainError(f"step told {sorted(info)}, before {sorted(self.info)}; wanted the same names each time")
+            raise ChainError(
+                f"step returned {sorted(info)}, before {sorted(self.info)}; wanted the same names each time"
+            )
         if draw is not None:
             self._keep({name: np.array(value, order="C") for name, value in draw.items()})
         for name, value in info.items():

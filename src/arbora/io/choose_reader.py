@@ -80,5 +80,7 @@ def _known_format(path: str) -> str:
     format = format_of(path)
     if format is None:
         known = ", ".join(FORMATS)
-        raise ReadError(f"{os.fspath(path)}: neither name nor content tell the format; choose one by format= ({known})")
+        raise ReadError(
+            f"{os.fspath(path)}: neither name nor content shows the format; choose one by format= ({known})"
+        )
     return format

@@ -95,4 +95,4 @@ def _unescape(token: re.Match[str]) -> str:
 
 def _fault(text: str, at: int, wanted: str) -> Fault:
     found = shown(text[at : at + 10]) if at < len(text) else "the end"
-    return Fault(f"not JSON (found {found}, wanted {wanted}); mend the file", *position(text, at))
+    return Fault(f"not JSON (found {found}, wanted {wanted}); correct the file", *position(text, at))

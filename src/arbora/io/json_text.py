@@ -27,7 +27,7 @@ def parse_json(text: str, pairs: bool) -> Any:
         return parse_deep(text, pairs)
     except json.JSONDecodeError as error:
         said = error.msg[:1].lower() + error.msg[1:]
-        raise Fault(f"not JSON ({said}); mend the file", error.lineno, error.colno) from None
+        raise Fault(f"not JSON ({said}); correct the file", error.lineno, error.colno) from None
     except ValueError:  # Python refuses to convert integers of thousands of digits
         raise Fault("it holds an integer too long to read; shorten it or make it text") from None
 

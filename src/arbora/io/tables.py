@@ -108,7 +108,7 @@ def csv_rows(text: str, where: str, delimiter: str = ",") -> Iterator[tuple[int,
         for cells in reader:
             if reader.line_num > line:
                 raise ReadError(
-                    f"{where}, line {line}: a cell in quotes goes on to line {reader.line_num}, wanted each row in one "
+                    f"{where}, line {line}: a quoted cell continues to line {reader.line_num}, wanted each row in one "
                     "line; close the quote, or take the line break out"
                 )
             if any(cell.strip() for cell in cells):

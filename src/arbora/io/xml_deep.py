@@ -30,7 +30,7 @@ def read_deep(data: bytes, markup: "Markup", words: Words) -> tuple[Ints32, Ints
         parser.Parse(data, True)
     except expat.ExpatError as error:
         said = expat.ErrorString(error.code)
-        raise Fault(f"not well-formed XML ({said}); mend the file", error.lineno, error.offset + 1) from None
+        raise Fault(f"not well-formed XML ({said}); correct the file", error.lineno, error.offset + 1) from None
     return np.array(collector.depth, np.int32), np.array(collector.label, np.int32)
 
 

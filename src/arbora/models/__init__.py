@@ -74,7 +74,9 @@ def load(path: str | os.PathLike[str]) -> "SavedEstimator":
     if version != MODEL_VERSION:
         raise ModelFileError(f"{path}: model version {version}, wanted {MODEL_VERSION}; save it with this Arbora")
     if not isinstance(header.get("model"), str) or header["model"] not in MODELS:
-        raise ModelFileError(f"{path}: it holds a {header.get('model')!r}, which this Arbora does not know; update it")
+        raise ModelFileError(
+            f"{path}: it holds a {header.get('model')!r}, which this version of Arbora does not support; update it"
+        )
     try:
         return restore(header, arrays)
     except (TypeError, KeyError, ValueError, AttributeError, IndexError, OverflowError, RecursionError) as error:

@@ -187,9 +187,9 @@ def tell_constant(varies: NDArray[np.bool_], names: list[str] | None) -> None:
     told = ", ".join(str(c) if names is None else names[c] for c in still[:MOST_NAMED])
     told += ", ..." if len(still) > MOST_NAMED else ""
     if len(still) == 1:
-        log.warning("column %s never changes; it says nothing of groups and leaves the model", told)
+        log.warning("column %s is constant; it is left out of the model", told)
     else:
-        log.warning("columns %s never change; they say nothing of groups and leave the model", told)
+        log.warning("columns %s are constant; they are left out of the model", told)
 
 
 def tell_changed(rows: Floats, offset: Floats, inside: Ints, names: list[str] | None) -> None:

@@ -159,7 +159,7 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         items["p"] = col.rounded(_own_probability(grouped)[shown])
         items["likely"] = _likely(grouped, shown)
     if len(page["groups"]) < len(numbers):
-        notes.append(f"{len(page['groups'])} of {len(numbers)} {grouped.noun}s, the largest, are told one by one.")
+        notes.append(f"{len(page['groups'])} of {len(numbers)} {grouped.noun}s, the largest, are described one by one.")
     page["n_groups"] = len(numbers)
     page["group_names"] = [grouped.name(n) for n in numbers]
     return page

@@ -97,7 +97,7 @@ def read_code(
             raise Fault(f"the suffix {suffix!r} says no language; wanted one of {', '.join(LANGUAGES)}, or language=")
         root = parser_of(spoken).parse(data).root_node
         if root.has_error:
-            raise Fault(f"not {spoken} as tree-sitter reads it; mend the file, or leave it out", *_first_error(root))
+            raise Fault(f"not {spoken} as tree-sitter reads it; correct the file, or leave it out", *_first_error(root))
         for top in [root] if unit == "file" else _functions(root):
             _add_syntax(top, names, columns)
             columns.end_tree()

@@ -89,7 +89,7 @@ def read_html(
         try:
             n_elements = etree.fromstring(page, parser) if page.strip() else 0
         except (etree.LxmlError, AssertionError) as error:
-            raise Fault(f"not readable as HTML ({error}); mend the file") from None
+            raise Fault(f"not readable as HTML ({error}); correct the file") from None
         _check_limits(parser)
         if not n_elements:
             raise Fault("there is no element in it, wanted an HTML document; leave the file out")

@@ -70,7 +70,7 @@ def _parse(data: bytes) -> ast.AST:
         try:
             return ast.parse(data)
         except SyntaxError as error:
-            what = f"not Python of this version ({error.msg}); mend the file, or leave it out"
+            what = f"not Python of this version ({error.msg}); correct the file, or leave it out"
             raise Fault(what, error.lineno or None, error.offset or None) from None
         except ValueError as error:  # a null byte, or an integer of thousands of digits
             raise Fault(f"not Python source ({error}); leave the file out") from None

@@ -246,7 +246,7 @@ def _syntax_fault(error: etree.XMLSyntaxError, max_depth: int) -> Fault:
     elif "huge" in said.lower():
         said = f"{said}; raise max_bytes above {MAX_BYTES} if you trust the file"
     else:
-        said = f"not well-formed XML ({said}); mend the file, or read HTML with read_html"
+        said = f"not well-formed XML ({said}); correct the file, or read HTML with read_html"
     return Fault(said, line or None, column or None)
 
 

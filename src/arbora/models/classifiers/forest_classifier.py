@@ -80,7 +80,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         if given.dtype.kind not in "biufU":
             raise ForestError(f"{name}: classes of dtype {given.dtype}; wanted numbers or text")
         if len(np.unique(given)) < 2:
-            raise ForestError(f"{name}: {len(np.unique(given))} class; wanted two or more to tell apart")
+            raise ForestError(f"{name}: {len(np.unique(given))} class; wanted two or more")
         return np.asarray(given)
 
     def _keep_surprise(self, forest: Forest, held_out: Floats | None) -> None:

@@ -109,7 +109,7 @@ class GenerativeTreeClassifier(ForestClassifier):
             return self.novelty is not None
         warnings.warn(
             f"{n_trees[smallest]} trees of the class {self.classes_[smallest]}: too few to hold some out of every "
-            f"class in turn, so novel trees cannot be told; have {ro.N_FOLDS} or more of each",
+            f"class in turn, so novel trees cannot be detected; have {ro.N_FOLDS} or more of each",
             NoveltyUnknownWarning,
             stacklevel=3,
         )
@@ -202,7 +202,7 @@ class GenerativeTreeClassifier(ForestClassifier):
         if not all(isinstance(model, HiddenTreeMixture) for model in self.models_):
             raise ValueError("the model of a class is no hidden tree, nor a mixture of them")
         if any(model.vocabulary_ != self.vocabulary_ for model in self.models_):
-            raise ValueError("the models of the classes know different labels")
+            raise ValueError("the models of the classes have different labels")
         if header["model_params"] is not None:
             check_settings(type(self.models_[0]), header["model_params"])
             self.model = type(self.models_[0])(**header["model_params"])

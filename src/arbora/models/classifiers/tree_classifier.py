@@ -347,7 +347,7 @@ class TreeClassifier(ForestClassifier):
         if not len(self.columns_):
             raise ValueError("the read-out sees no column of the codes")
         if self.encoder_.vocabulary_ != self.vocabulary_:
-            raise ValueError("the encoder knows other labels")
+            raise ValueError("the encoder has other labels")
         self.readout_ = ro.unpack(header["readout"], ro.below("readout", arrays), self.classes_, len(self.columns_))
         self._check_class_count(n_columns)
         if header["encoder_params"] is not None:

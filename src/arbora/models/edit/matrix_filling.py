@@ -102,7 +102,9 @@ class Filling:
             _, header, arrays = read_container(path, _KIND)
         except ModelFileError as error:
             said = str(error).partition(";")[0]
-            raise ModelFileError(f"{said}; there is nothing to go on from: delete the file, or name another") from None
+            raise ModelFileError(
+                f"{said}; there is nothing to continue from: delete the file, or name another"
+            ) from None
         value = arrays.get("value", np.zeros(0))
         fits = (
             value.shape == self.value.shape and value.dtype == np.float64 and isinstance(header.get("n_inexact"), int)

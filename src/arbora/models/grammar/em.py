@@ -141,11 +141,11 @@ class ScoredModel(NamedTuple):
     prob: Floats
     resp: Floats
     effective: Floats
-    objective: float  # nats a tree
+    objective: float  # nats per tree
 
 
 def evaluate(data: Data, prior: Prior, model: Chains) -> ScoredModel:
-    """Objective and responsibilities of a model: log-likelihood + sum of log w - penalty, nats a tree."""
+    """Objective and responsibilities of a model: log-likelihood + sum of log w - penalty, nats per tree."""
     prob, left = rows_of(data, prior, model.counts.cell)
     joint, effective = log_likelihood(data.urns, prob, model.tau)
     resp, value = responsibilities(joint + np.log(model.weight), data.weight)

@@ -75,7 +75,7 @@ class Fit(NamedTuple):
 
 
 def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float) -> Fit:
-    """EM at the prior of the model until a round gains less than `tol` nats a tree; Ctrl-C keeps the last round."""
+    """EM at the prior of the model until a round gains less than `tol` nats per tree; Ctrl-C keeps the last round."""
     data = trees.data
     prior = em.prior_of(data, model)
     state: ScoredModel = em.evaluate(data, prior, model)
@@ -87,7 +87,7 @@ def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float)
             if np.isnan(state.objective):
                 raise ArboraError(f"EM iteration {number + 1}: the objective is not a number; please report this")
             history.append(state.objective)
-            log.info("iteration %d: %.6f nats a tree", number + 1, state.objective)
+            log.info("iteration %d: %.6f nats per tree", number + 1, state.objective)
             if 0.0 <= state.objective - before < tol:
                 return Fit(state.model, history, True, False)
     except KeyboardInterrupt:

@@ -27,7 +27,7 @@ def draw_forest(
 ) -> Forest:
     """Trees with their component as target: shapes first (or given), then labels from the leaves up."""
     if not vocabulary:
-        raise ArboraError("sample: the model knows no labels, so it has none to draw")
+        raise ArboraError("sample: the model has no labels to draw")
     proba = np.tile(params.weight, (n_samples, 1)) if skeleton is None else shape_posterior(model, params, skeleton)
     component = draw_rows(rng, proba)
     shape = model.draw_shapes(rng, params.tree, component) if skeleton is None else skeleton

@@ -120,7 +120,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         if warm:
             self._check_unchanged("warm_start")
             if self.checkpoint is not None:
-                raise SettingError("checkpoint: a warm start goes on from the model itself; set it to None")
+                raise SettingError("checkpoint: a warm start continues from the model itself; set it to None")
             forest = self._in_training_terms(forest)
         model = self.spec_ if warm else self._new_model(forest)
         with self._batch(forest, model, weight) as batch:
@@ -269,8 +269,8 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
             )
         if not result.converged and not result.interrupted and self.tol > 0:
             warnings.warn(
-                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats a "
-                f"tree; raise max_iter",
+                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
+                f"per tree; raise max_iter",
                 NotConvergedWarning,
                 stacklevel=3,
             )
