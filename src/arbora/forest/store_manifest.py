@@ -37,7 +37,9 @@ def read_manifest(folder: str, max_bytes: int) -> tuple[list[Entry], tuple[str, 
         raise ModelFileError(f"{folder}: it has no {MANIFEST}, so it is no finished store; run arbora convert again")
     version, header, arrays = read_container(path, "forest store", max_bytes)
     if version != STORE_VERSION:
-        raise ModelFileError(f"{path}: store version {version}, this Arbora knows {STORE_VERSION}; update Arbora")
+        raise ModelFileError(
+            f"{path}: store version {version}, this version of Arbora reads {STORE_VERSION}; update Arbora"
+        )
     try:
         entries = [Entry(*row) for row in header["shards"]]
         words = tuple(unpack_text("vocabulary", arrays))
@@ -67,7 +69,9 @@ def read_checked(path: str, entry: Entry) -> bytes:
         told = str(error.strerror or error).lower()
         raise ModelFileError(f"{path}: a file of the store cannot be read ({told}); write the store again") from None
     if hashlib.sha256(data).hexdigest() != entry.sha256:
-        raise ModelFileError(f"{path}: it is not the file the manifest tells of, or damaged; write the store again")
+        raise ModelFileError(
+            f"{path}: it is not the file that the manifest lists, or it is damaged; write the store again"
+        )
     return data
 
 
