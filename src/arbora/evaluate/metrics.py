@@ -24,7 +24,7 @@ _N_BLOCKS = 64  # of rows; fixed, so that the order of every sum, and with it th
 
 
 def slot_label_counts(forest: Any, n_slots: int | None = None) -> sp.csr_array:
-    """Count the nodes of each tree by slot and label: the representative matrix R of every tree, one row a tree.
+    """Count the nodes of each tree by slot and label: the representative matrix R of every tree, one row per tree.
 
     Column ``l * n_labels + m`` counts the nodes in slot l with label m; l = n_slots is the root, which has no slot and
     therefore a row of R of its own.  A node whose label is missing or unseen is left out: it says nothing about which
@@ -64,7 +64,7 @@ def ruzicka_distance(a: Any, b: Any = None) -> Floats:
 
     Eq. (9) of Bacciu and Castellana 2019.
 
-    `a` and `b` are forests (their labels are matched by name) or matrices of counts, sparse or not, one row a tree;
+    `a` and `b` are forests (their labels are matched by name) or matrices of counts, sparse or not, one row per tree;
     without `b`, the rows of `a` among themselves.  Two empty rows are at distance 0.
 
     >>> ruzicka_distance([("a", ["b", "b"]), "a"]).round(3)
@@ -94,7 +94,7 @@ def silhouette_samples(
       a tree alone in its cluster scores 1.  Where Rousseeuw's s >= 0 it is s + (1 - s) / (size of the cluster).
 
     a = b = 0 scores 0.  With a single cluster b is a minimum over nothing: both conventions refuse it, and
-    scikit-learn's also refuses clusters of one tree each.  `data` is a forest or a matrix of counts, one row a tree;
+    scikit-learn's also refuses clusters of one tree each.  `data` is a forest or a matrix of counts, one row per tree;
     memory is linear in it.  `n_jobs` threads (-1: all processors) change the time and nothing else.
     """
     _check_metric(metric)

@@ -155,8 +155,8 @@ def summarise(
 ) -> Summary:
     """Describe the clusters that `labels` makes of the trees; clusters without trees are left out.
 
-    `probabilities`, a row a tree and a column a cluster, name the least certain trees; with `new_group` the last column
-    is a group never seen, called -1.  Traits are ranked by the
+    `probabilities`, one row per tree and one column per cluster, name the least certain trees; with `new_group` the
+    last column is a group never seen, called -1.  Traits are ranked by the
     log-likelihood ratio of their counts inside and outside; typical trees are nearest, by Ruzicka's distance, to the
     mean representative matrix of their cluster.  `named` are the clusters 0, 1, ... as
     `arbora.models.patterns.name_groups` describes them.  `levels` are other groupings of the trees, coarser or finer,

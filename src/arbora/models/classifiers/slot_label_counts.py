@@ -69,7 +69,7 @@ class SlotLabelCounts(TransformerMixin, ForestEstimator):
         return self
 
     def transform(self, X: Any) -> Any:
-        """Counts, one row a tree; column slot * n_labels + label."""
+        """Counts, one row per tree; column slot * n_labels + label."""
         check_is_fitted(self, "vocabulary_")
         forest = self._in_training_terms(X)
         n_columns = _n_columns(self.n_slots_, forest.n_labels)

@@ -1,4 +1,4 @@
-"""HiddenTreeMixture: a finite mixture of hidden trees fitted by EM (papers 000 section 4 and 001)."""
+"""HiddenTreeMixture: a finite mixture of hidden trees fitted by EM (Bacciu and Castellana 2018; 2019, section 4)."""
 
 import os
 from collections.abc import Iterator

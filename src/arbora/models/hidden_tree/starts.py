@@ -73,7 +73,7 @@ def cluster_features(
 
 
 def hellinger_features(forest: Forest, n_slots: int) -> Any:
-    """Square roots of relative (slot, label) counts, a sparse row a tree, a column for each pair in use."""
+    """Square roots of relative (slot, label) counts, one sparse row per tree, one column for each pair in use."""
     features = sparse.vstack([_pair_features(part, n_slots) for part in forest.parts()], format="csr")
     used, column = np.unique(features.indices, return_inverse=True)
     small = column.astype(np.int32), features.indptr.astype(np.int32)  # for KMeans
