@@ -160,6 +160,19 @@ def test_whole_numbers_that_pandas_makes_fractions() -> None:
     assert Forest.from_table(arrays, **KEYS, no_parent=-1) == Forest.from_nested([PLAIN])
 
 
+def test_ids_that_lost_digits_as_doubles_are_refused() -> None:
+    """2^53 and 2^53 + 1 are one double, so that a child of the one would become a child of the other."""
+    ids = [2**53, 2**53 + 1, 7]
+    frame = pd.DataFrame({"id": ids, "up": [None, ids[0], ids[1]], "word": list("abc")})
+    assert frame["up"][2] == ids[0]
+    with pytest.raises(ForestError, match=r"row 1: the parent is 9007199254740992.0, a double in which .* lose digits"):
+        Forest.from_table(frame, **KEYS)
+    frame["up"] = pd.array([None, ids[0], ids[1]], "Int64")
+    assert Forest.from_table(frame, **KEYS) == Forest.from_nested([("a", [("b", ["c"])])])
+    with pytest.raises(ForestError, match="row 0: the node is 1e\\+16, a double"):
+        Forest.from_table({"id": [1e16], "up": [None], "word": ["a"]}, **KEYS)
+
+
 def test_several_trees() -> None:
     table = {"t": [2, 1, 2], "id": [0, 0, 1], "up": [None, None, 0], "word": ["a", "b", None]}
     forest = Forest.from_table(table, **KEYS, tree="t")

@@ -310,6 +310,20 @@ def test_bases(tmp_path):
 @pytest.mark.parametrize(
     ("text", "said"),
     [
+        ("ACGU\n(.)", "line 2: found 3 places, wanted 4 as in the sequence"),
+        (">a\nACG\n(.)\n>b\nACG\n", "line 4: there is no structure for the name or sequence here"),
+        (">a\nACG\n>b\nACG\n(.)\n", "line 1: there is no structure"),
+        ("(.)\nACG\n", "line 2: there is no structure"),
+    ],
+)
+def test_records_cut_short_are_refused_whatever_the_labels(tmp_path, text, said):
+    with pytest.raises(ReadError, match=said):
+        read(put(tmp_path, "b.dbn", text))
+
+
+@pytest.mark.parametrize(
+    ("text", "said"),
+    [
         ("(.))", "line 1, column 4: found '.' without '.'"),
         ("((.)", "line 1, column 1: this '.' is not closed"),
         ("(.[.)]", "line 1, column 3: found '.', a pair that may cross others"),

@@ -10,6 +10,7 @@ from .classes import is_missing
 from .forest import Forest
 
 _MOST_SHOWN = 5  # ids of a cycle
+_MOST_EXACT = 2.0**53  # whole numbers from here on share a double with their neighbours
 
 
 def forest_of_table(
@@ -74,6 +75,7 @@ class _Rows:
                 if is_missing(value) or not isinstance(value, Hashable):
                     found = "missing" if is_missing(value) else f"{type(value).__name__}, which cannot be compared"
                     raise ForestError(f"row {row}: the {what} is {found}; every row needs an id of its {what}")
+                _check_exact(row, what, value)
             first = self.at.setdefault(key, row)
             if first != row:
                 raise ForestError(f"{self.where(row)}: node {key[1]!r} is in row {first} already; ids must differ")
@@ -88,6 +90,7 @@ class _Rows:
         for row, (tree, found) in enumerate(zip(self.trees, parents, strict=True)):
             if is_missing(found) or (no_parent is not None and found == no_parent):
                 continue
+            _check_exact(row, "parent", found)
             place = self.at.get((tree, found)) if isinstance(found, Hashable) else None
             if place is None:
                 raise ForestError(
@@ -137,6 +140,15 @@ class _Rows:
                 more = " -> ..." if len(cycle) > _MOST_SHOWN else f" -> {self.ids[at]!r}"
                 raise ForestError(f"{self.where(at)}: the parents form a cycle, {some}{more}; a tree has a root")
             done[way] = 2
+
+
+def _check_exact(row: int, what: str, value: Any) -> None:
+    """Raise if an id may be another, rounded: pandas makes whole numbers doubles where one of them is missing."""
+    if isinstance(value, float) and abs(value) >= _MOST_EXACT:
+        raise ForestError(
+            f"row {row}: the {what} is {value!r}, a double in which whole numbers of this size lose digits; make the "
+            "column text, or integers that may be missing (Int64 in pandas)"
+        )
 
 
 def _sequence(orders: list[Any] | None, n: int, key: str | None) -> Any:

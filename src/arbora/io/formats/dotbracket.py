@@ -76,32 +76,42 @@ def read_dotbracket(
         raise ReadError(f'pseudoknots={pseudoknots!r}; wanted "refuse" or "unpaired"')
 
     def read_file(path: str, columns: Columns) -> None:
-        name, sequence = None, None  # of the next structure
+        name, sequence, since = None, None, 0  # of the next structure, and the line where it begins
         for number, raw in enumerate(decode(read_bytes(path, max_bytes)).split("\n"), 1):
             line = raw.strip()
             if line.startswith(">"):
-                name, sequence = line[1:].strip() or None, None
+                _check_whole(since)
+                name, sequence, since = line[1:].strip() or None, None, number
             elif not line or line.startswith("#"):
                 continue
             elif sequence is None and _SEQUENCE.fullmatch(line) and line.strip(".~_-"):
-                sequence = line
+                sequence, since = line, since or number
             elif (found := _STRUCTURE.fullmatch(line)) is not None:
-                bases = _bases(sequence, found[1], number) if label == "bases" else None
+                bases = _bases(sequence, found[1], label == "bases", number)
                 _add_structure(found[1], bases, unpaired, pseudoknots, number, columns)
                 columns.end_tree(None if name is None else f"{path}#{name}")
-                name, sequence = None, None
+                name, sequence, since = None, None, 0
             else:
                 raise Fault(f"found {shown(line)}, wanted a sequence of bases, or dots and brackets", number)
+        _check_whole(since)
 
     return read_files(source, "dotbracket", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
-def _bases(sequence: str | None, structure: str, line: int) -> str:
-    if sequence is None:
+def _check_whole(since: int) -> None:
+    if since:
+        raise Fault("there is no structure for the name or sequence here, wanted a line of dots and brackets", since)
+
+
+def _bases(sequence: str | None, structure: str, wanted: bool, line: int) -> str | None:
+    """The bases if they are wanted; a sequence that is there must be as long as its structure in any case."""
+    if sequence is None and wanted:
         raise Fault("there is no sequence before this structure, wanted one for label=bases", line)
+    if sequence is None:
+        return None
     if len(sequence) != len(structure):
         raise Fault(f"found {len(structure)} places, wanted {len(sequence)} as in the sequence before", line)
-    return sequence.upper().replace("T", "U")
+    return sequence.upper().replace("T", "U") if wanted else None
 
 
 def _add_structure(
