@@ -22,6 +22,7 @@ MOST_TURNS = 1.15  # of the busiest worker, for each that all would need if they
 ADDED_AT_ONCE = 4  # sums that one task adds up: a power of two, so that it is a part of the whole sum
 FEW_SUMS = 16  # which one task adds up, to save the way to the scheduler and back
 
+# Not an argument: fits run inside scikit-learn's searches and pipelines, which would not pass a cluster on.
 _active: ContextVar["Cluster | None"] = ContextVar("arbora_cluster", default=None)
 
 

@@ -79,6 +79,7 @@ class Sink:
         return forest
 
 
+# Not an argument: every public reader would have to take a sink and pass it on to the reading of its files.
 _sink: ContextVar[Sink | None] = ContextVar("arbora_sink", default=None)
 
 
