@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 
 from .kernels import bhmc, bhmc_weights, directions
 from .kernels.bhmc import MixtureTree, SweepSettings
+from .kernels.random_draws import TINY
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -175,7 +176,7 @@ def grown(state: MixtureTree) -> MixtureTree:
     """The state with room for twice as many components."""
     n_slots, room = state.weight.shape
     return state._replace(
-        weight=np.concatenate([state.weight, np.full((n_slots, room), bhmc.TINY)], axis=1),
+        weight=np.concatenate([state.weight, np.full((n_slots, room), TINY)], axis=1),
         size=np.concatenate([state.size, np.zeros(room, np.int64)]),
         total=np.concatenate([state.total, np.zeros((room, state.total.shape[1]))]),
     )

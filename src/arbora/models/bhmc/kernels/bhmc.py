@@ -10,10 +10,10 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....jit import jit
+from .directions import score_of
+from .random_draws import TINY, draw_augment, draw_beta, log_gamma, pick, pick_log
 
 EXACT, OWN, PAPER = 0, 1, 2  # how a proposed path is judged
-TINY = 1e-300  # the least weight: so that logarithms exist
-LEAST_AUGMENT = 1e-10  # the precision of a direction is divided by it
 
 
 class MixtureTree(NamedTuple):
@@ -59,60 +59,6 @@ class Work(NamedTuple):
     level: Any  # [z]
     reach: Any  # [z] log prior of passing it
     worst: Any  # [z] worst violation of a datum down to it; -inf without siblings
-
-
-# ---- random numbers -------------------------------------------------------------------------------------------------
-
-
-@jit
-def _log_gamma(rng, shape):
-    """Logarithm of a gamma variable; small shapes would underflow otherwise."""
-    if shape >= 1.0:
-        return np.log(rng.standard_gamma(shape))
-    return np.log(rng.standard_gamma(shape + 1.0)) + np.log(rng.random()) / max(shape, TINY)
-
-
-@jit
-def _beta(rng, a, b):
-    """A Beta(a, b) variable and its complement, both without loss near zero."""
-    apart = _log_gamma(rng, b) - _log_gamma(rng, a)
-    return 1.0 / (1.0 + np.exp(apart)), 1.0 / (1.0 + np.exp(-apart))
-
-
-@jit
-def _pick(rng, weight, n):
-    """Index drawn in proportion to weight[:n]."""
-    total = 0.0
-    for x in range(n):
-        total += weight[x]
-    left = rng.random() * total
-    best = 0
-    for x in range(n):
-        left -= weight[x]
-        if left < 0.0:
-            return x
-        if weight[x] > weight[best]:
-            best = x
-    return best
-
-
-@jit
-def _pick_log(rng, log_weight, n):
-    """Index drawn in proportion to exp(log_weight[:n]); changes log_weight."""
-    top = log_weight[:n].max()
-    for x in range(n):
-        log_weight[x] = np.exp(log_weight[x] - top)
-    return _pick(rng, log_weight, n)
-
-
-@jit
-def draw_augment(rng, b):
-    """GIG(1/2, 1, b^2) without a division by b, so that b may be zero."""
-    y = rng.standard_normal() ** 2
-    drawn = b + 0.5 * y + np.sqrt(b * y + 0.25 * y * y)
-    if rng.random() * (drawn + b) < drawn:
-        return max(drawn, LEAST_AUGMENT)
-    return max(b * b / drawn, LEAST_AUGMENT)
 
 
 # ---- components -----------------------------------------------------------------------------------------------------
@@ -167,7 +113,7 @@ def _draw_component(rng, z, log_density, state):
     for k in range(n_components):
         log_weight[k] += np.log(state.weight[z, k])
     log_weight[n_components] += np.log(state.rest[z])
-    return _pick_log(rng, log_weight, n_components + 1)
+    return pick_log(rng, log_weight, n_components + 1)
 
 
 @jit
@@ -200,10 +146,10 @@ def _split_rest(rng, n, state, setting):
         z = queue[i]
         p = state.parent[z]
         if p < 0:
-            share, left = _beta(rng, 1.0, setting.root_concentration)
+            share, left = draw_beta(rng, 1.0, setting.root_concentration)
         else:
             a = setting.weight_concentration * state.weight[p, k] + on_path[z]
-            share, left = _beta(rng, a, setting.weight_concentration * state.rest[p])
+            share, left = draw_beta(rng, a, setting.weight_concentration * state.rest[p])
         state.weight[z, k] = max(state.rest[z] * share, TINY)
         state.rest[z] = max(state.rest[z] * left, TINY)
 
@@ -268,8 +214,8 @@ def _new_node(rng, p, chosen, state, setting):
     n_components = state.n_components[0]
     log_weight = np.empty(n_components + 1)
     for k in range(n_components):
-        log_weight[k] = _log_gamma(rng, setting.weight_concentration * state.weight[p, k] + (k == chosen))
-    log_weight[n_components] = _log_gamma(rng, setting.weight_concentration * state.rest[p] + (chosen == n_components))
+        log_weight[k] = log_gamma(rng, setting.weight_concentration * state.weight[p, k] + (k == chosen))
+    log_weight[n_components] = log_gamma(rng, setting.weight_concentration * state.rest[p] + (chosen == n_components))
     share = np.exp(log_weight - log_weight.max())
     share /= share.sum()
     for k in range(n_components):
@@ -284,16 +230,6 @@ def _new_node(rng, p, chosen, state, setting):
 
 
 @jit
-def _score(direction, x):
-    """Score of a datum; a direction longer than the datum ends with an intercept."""
-    n_features = x.shape[0]
-    total = direction[n_features] if direction.shape[0] > n_features else 0.0
-    for d in range(n_features):
-        total += direction[d] * x[d]
-    return total
-
-
-@jit
 def violation(n, x, state, margin):
     """Worst violation of a datum, rho_n: over the levels of its path and the siblings there; 0 without siblings."""
     worst = -np.inf
@@ -304,8 +240,8 @@ def violation(n, x, state, margin):
         while s >= 0:
             if s != z:
                 if np.isnan(own):
-                    own = _score(state.direction[z], x)
-                worst = max(worst, margin - own + _score(state.direction[s], x))
+                    own = score_of(state.direction[z], x)
+                worst = max(worst, margin - own + score_of(state.direction[s], x))
             s = state.next_sibling[s]
     return 0.0 if worst == -np.inf else worst
 
@@ -373,11 +309,11 @@ def _draw_leaf(rng, x, log_density, work, state, setting):
             weight[j] *= np.exp(-2.0 * setting.regularization * (worst[z] - least))
         best = max(best, weight[j])
     if best > 1e-200:
-        return first_leaf + _pick(rng, weight, n_leaves)
+        return first_leaf + pick(rng, weight, n_leaves)
     for j in range(n_leaves):  # a datum far from all others: sums in the logarithm
         z = first_leaf + j
         weight[j] = np.log(reach[z]) + log_mixture(z, log_density, state) - 2.0 * setting.regularization * worst[z]
-    return first_leaf + _pick_log(rng, weight, n_leaves)
+    return first_leaf + pick_log(rng, weight, n_leaves)
 
 
 @jit
@@ -395,7 +331,7 @@ def _walk_down(x, reach, worst, state, setting):
             )
             reach[c] = reach[z] * share
             if setting.regularization > 0.0:
-                score = _score(state.direction[c], x)
+                score = score_of(state.direction[c], x)
                 worst[c] = score
                 if score > top:
                     second, top, best = top, score, c
@@ -519,7 +455,7 @@ def _draw_path(rng, x, log_density, work, proposal_out, state, setting):
             weight[i] += np.log(setting.path_concentration / (state.below[z] + setting.path_concentration))
             n = _queue_children(x, z, n, work, state, setting)
         i += 1
-    z = queue[_pick_log(rng, weight, n)]
+    z = queue[pick_log(rng, weight, n)]
     born = level[z]
     above = z
     for l in range(born - 1, -1, -1):
@@ -546,7 +482,7 @@ def _queue_children(x, z, n, work, state, setting):
             reach[c] = reach[z] + np.log(state.below[c] / (state.below[z] + setting.path_concentration))
             worst[c] = -np.inf
             if setting.regularization > 0.0:
-                worst[c] = _score(state.direction[c], x)
+                worst[c] = score_of(state.direction[c], x)
                 if worst[c] > top:
                     second, top, best = top, worst[c], c
                 elif worst[c] > second:

@@ -5,15 +5,7 @@ import math
 import numpy as np
 
 from ....jit import jit
-from .bhmc import TINY
-
-
-@jit
-def _log_gamma(rng, shape):
-    """Logarithm of a gamma variable; small shapes would underflow otherwise."""
-    if shape >= 1.0:
-        return np.log(rng.standard_gamma(shape))
-    return np.log(rng.standard_gamma(shape + 1.0)) + np.log(rng.random()) / max(shape, TINY)
+from .random_draws import TINY, log_gamma
 
 
 @jit
@@ -31,7 +23,7 @@ def _dirichlet(rng, log_share, n, weight_out):
     """Weights from the shapes in log_share[:n], which becomes the logarithms; returns the last weight."""
     top = -np.inf
     for k in range(n):
-        log_share[k] = _log_gamma(rng, log_share[k])
+        log_share[k] = log_gamma(rng, log_share[k])
         top = max(top, log_share[k])
     total = 0.0
     for k in range(n):

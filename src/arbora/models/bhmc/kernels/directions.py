@@ -8,7 +8,7 @@ MAX_SHRINKS = 200  # of a slice; the state itself is on it, so this many only me
 
 
 @jit
-def _score(direction, x):
+def score_of(direction, x):
     """Score of a datum; a direction longer than the datum ends with an intercept."""
     n_features = x.shape[0]
     total = direction[n_features] if direction.shape[0] > n_features else 0.0
@@ -50,12 +50,12 @@ def fill_violations(X, state, margin, out):
     for n in range(X.shape[0]):
         for l in range(state.path.shape[1]):
             z = state.path[n, l]
-            own = _score(state.direction[z], X[n])
+            own = score_of(state.direction[z], X[n])
             out[n, l] = -np.inf
             s = state.first_child[state.parent[z]]
             while s >= 0:
                 if s != z:
-                    out[n, l] = max(out[n, l], margin - own + _score(state.direction[s], X[n]))
+                    out[n, l] = max(out[n, l], margin - own + score_of(state.direction[s], X[n]))
                 s = state.next_sibling[s]
 
 
@@ -108,7 +108,7 @@ def _slice_family(rng, X, child, member, place, l, worst, state, setting):
             if y != l:
                 other[i] = max(other[i], worst[member[i], y])
         for c in range(n_children):
-            score[c, i] = _score(state.direction[child[c]], X[member[i]])
+            score[c, i] = score_of(state.direction[child[c]], X[member[i]])
     line = np.empty((5, n_members))  # A, B, sign, score now, score of the other end of the ellipse
     for c in range(n_children):
         for i in range(n_members):
@@ -146,7 +146,7 @@ def _slice(rng, z, X, member, line, state, setting):
     for d in range(n_features):
         end[d] = setting.direction_scale * rng.standard_normal()
     for i in range(member.shape[0]):
-        line[4, i] = _score(end, X[member[i]])
+        line[4, i] = score_of(end, X[member[i]])
     height = _log_slice(line, 1.0, 0.0, setting.regularization) + np.log(rng.random())
     angle = 2.0 * np.pi * rng.random()
     low, high = angle - 2.0 * np.pi, angle
@@ -174,11 +174,11 @@ def _worst_rival(n, X, state, margin):
     level, rival, worst = 0, -1, -np.inf
     for l in range(state.path.shape[1]):
         z = state.path[n, l]
-        own = _score(state.direction[z], X[n])
+        own = score_of(state.direction[z], X[n])
         s = state.first_child[state.parent[z]]
         while s >= 0:
             if s != z:
-                rho = margin - own + _score(state.direction[s], X[n])
+                rho = margin - own + score_of(state.direction[s], X[n])
                 if rho > worst:
                     level, rival, worst = l, s, rho
             s = state.next_sibling[s]
@@ -208,11 +208,11 @@ def frozen_directions(rng, queue, X, state, setting):
             if own == z:
                 with_other = (
                     strength
-                    + strength**2 * (setting.margin + _score(state.direction[rival[n]], X[n])) / state.augment[n]
+                    + strength**2 * (setting.margin + score_of(state.direction[rival[n]], X[n])) / state.augment[n]
                 )
             elif rival[n] == z:
                 with_other = (
-                    -strength - strength**2 * (setting.margin - _score(state.direction[own], X[n])) / state.augment[n]
+                    -strength - strength**2 * (setting.margin - score_of(state.direction[own], X[n])) / state.augment[n]
                 )
             else:
                 continue
