@@ -314,6 +314,18 @@ def test_a_report_on_files_links_them(tmp_path: Path, monkeypatch: pytest.Monkey
     assert str(tmp_path) not in Path("r.html").read_text()
 
 
+def test_a_page_of_draws_names_no_absolute_folder(tmp_path: Path) -> None:
+    for x in range(6):
+        (tmp_path / f"{x}.xml").write_text(f"<a>{'<b/>' * (x % 3)}</a>")
+    forest = read(tmp_path)
+    assert forest.name is not None
+    assert str(tmp_path) in forest.name[0]
+    model = ab.InfiniteHiddenTreeMixture(2, n_iter=6, n_start=2, n_chains=1, update="em", random_state=0).fit(forest)
+    page = gather(model, forest)
+    assert page["posterior"]["levels"][0]["together"]["names"][0] in {f"{x}.xml" for x in range(6)}
+    assert str(tmp_path) not in json.dumps(page, default=str)
+
+
 def test_names_are_shortened_by_bytes() -> None:
     assert columns.shortened("a" * 90) == "a" * 90
     long = columns.shortened("\u4e16" * 80)

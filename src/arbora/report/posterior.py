@@ -5,7 +5,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluate.summary import tree_names
+from ..evaluate.summary import common_folder, tree_names
 from ..inference import diagnostics
 from . import columns as col
 
@@ -32,6 +32,8 @@ def gather_draws(model: Any, grouped: Any) -> dict[str, Any]:
     trace = model.trace_
     labels = trace.stack("label")
     names = tree_names(grouped.forest) if grouped.training else []
+    folder = common_folder(names)
+    names = [name.removeprefix(folder) for name in names]
     same = grouped.training and labels.shape[2] == grouped.forest.n_trees
     level = {
         "name": "",
