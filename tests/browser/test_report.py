@@ -63,6 +63,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = np.random.default_rng(0).normal(size=(30, 3)) + 4.0 * (np.arange(30) % 3)[:, None]
     tree = ab.BHMC(2, branching=3, n_iter=24, n_chains=2, random_state=0, n_projected=None).fit(rows)
     tree.report(rows, where / "hierarchy.html", target=[f"class {n % 3}" for n in range(30)])
+    patterns = ab.PatternMixture(3, n_chains=1, n_iter=2, random_state=0).fit(trees)
+    patterns.report(trees, where / "patterns.html")
     few = trees[::4]
     ab.TreeUnionMixture(3, search="greedy").fit(few).report(few, where / "unions.html")
     classifier = ab.TreeClassifier(ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0), "logistic", random_state=0)
@@ -160,6 +162,18 @@ def test_the_slider_regroups_map_cards_and_tables(visit: Open) -> None:
         page.get_by_role("button", name="More clusters").click()
     assert page.locator("#map .legend li").count() == before
     assert page.locator("#groups article").count() == before
+
+
+def test_the_slider_parts_groups_and_goes_back(visit: Open) -> None:
+    page = visit("patterns")
+    found = page.locator("#groups article").count()
+    page.get_by_role("button", name="More clusters").click()
+    assert "the last step parts" in page.locator("#levels output").inner_text()
+    for what in ("#map .legend li", "#groups article", "#sizes tbody tr"):
+        assert page.locator(what).count() == found + 1
+    page.screenshot(path=SCREENSHOTS / "patterns-finer.png", full_page=True)
+    page.get_by_role("button", name="Fewer clusters").click()
+    assert page.locator("#groups article").count() == found
 
 
 def test_documents_cannot_harm(visit: Open) -> None:

@@ -15,7 +15,7 @@ from arbora.errors import ArboraError
 from arbora.evaluate.metrics import silhouette_samples
 from arbora.inference import diagnostics
 from arbora.io import read
-from arbora.models.patterns import name_groups
+from arbora.models.patterns import Namer, name_groups
 from arbora.report import Context, columns, gather, render, write_report
 from arbora.report.tree_drawings import Words, drawn_tree
 from tests.pages import page_data
@@ -80,6 +80,40 @@ def test_levels_are_bounded_and_need_merges(mixture: ab.HiddenTreeMixture, monke
     assert len(gather(mixture, TREES)["levels"]) == 1
     single = ab.HiddenTree(3, max_iter=3, tol=0, random_state=0).fit(TREES)
     assert "levels" not in gather(single, TREES)
+
+
+def test_finer_levels_are_the_splits_of_the_model() -> None:
+    model = ab.PatternMixture(2, n_chains=1, n_iter=2, random_state=0).fit(TREES)
+    page = gather(model, TREES)
+    base, side = np.array(page["items"]["group"]), np.array(page["side"])
+    assert [level["n"] for level in page["finer"]] == [3, 4]
+    for level in page["finer"]:
+        place = base.copy()
+        for j, k in enumerate(level["parted"]):
+            place[(base == k) & (side == 1)] = 2 + j
+        cut = model.cut(level["n"])
+        assert len(np.unique(np.column_stack([place, cut]), axis=0)) == level["n"] == len(np.unique(cut))
+        cards = [page["joined"][-k - 1] if k < 0 else page["groups"][k] for k in level["cards"]]
+        assert [card["index"] for card in cards] == list(range(level["n"]))
+        assert [card["size"] for card in cards] == np.bincount(place).tolist()
+        assert [card["name"] for card in cards] == level["names"]
+        assert f"Adjusted Rand index {adjusted_rand_score(TREES.target, cut):.3f}" in level["confusion"]["about"]
+        assert np.sum(level["confusion"]["table"], axis=0).tolist() == np.bincount(place).tolist()
+        assert all(typical["drawing"] for card in cards for typical in card["typical"])
+    first = page["finer"][0]["parted"][0]
+    assert page["finer"][0]["confusion"]["columns"] == [f"{first}a" if k == first else str(k) for k in (0, 1)] + [
+        f"{first}b"
+    ]
+    assert "finer" not in gather(model, TREES[:39])  # only trees of the fit have parts
+
+
+def test_groupings_of_one_page_are_named_as_each_alone() -> None:
+    namer = Namer(TREES)
+    for label in (np.arange(40) % 3, np.arange(40) // 20, np.where(np.arange(40) < 9, -1, np.arange(40) % 2)):
+        assert namer.name(label) == name_groups(TREES, label)
+    skipped = namer.name(np.arange(40) // 20, skip=0)
+    assert skipped[0].skeleton is None
+    assert skipped[1] == name_groups(TREES, np.arange(40) // 20)[1]
 
 
 def test_what_must_not_be_overlooked_comes_before_all_figures(mixture: ab.HiddenTreeMixture) -> None:

@@ -14,6 +14,7 @@ from ..forest.forest import Forest
 from ..forest.node_columns import UNSEEN, natural_order
 from ..models.assignments import Assignments
 from ..models.forest_estimator import read_or_convert
+from ..models.patterns import Namer
 from . import columns as col
 from .gather import Context
 from .group_names import describe_groups
@@ -109,7 +110,8 @@ def data_facts(forest: Forest, digest: str) -> dict[str, Any]:
 def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, Any]:
     """What holds for groups of trees of any kind, clusters or classes."""
     forest = grouped.forest
-    named = describe_groups(forest, grouped.label) if context.described is None else context.described
+    namer = Namer(forest)
+    named = describe_groups(namer, grouped.label) if context.described is None else context.described
     summary = summarise(forest, grouped.label, n_traits=6, named=named)
     if grouped.noun == "cluster":
         own = {c: one.name for c, one in enumerate(named)} | _given_names(context, grouped)
@@ -149,9 +151,12 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         "warned": _unseen(model, forest),
     }
     if grouped.noun == "cluster":
+        from .finer import gather_finer
         from .levels import gather_levels
 
-        page |= gather_levels(model, grouped, page["groups"], context.path)
+        page["joined"] = []  # cards of groups that are not those of the fit
+        page |= gather_levels(model, grouped, page, namer, context.path)
+        page |= gather_finer(model, grouped, page, namer, shown, context.path)
     words = Words()
     _draw_typical([*page["groups"], *page.get("joined", [])], forest, words)
     page["words"] = [col.shortened(word) for word in words.listed]

@@ -10,9 +10,9 @@ from numpy.typing import NDArray
 
 from ..evaluate.summary import agree, common_folder, summarise, tree_names
 from ..models.merging import Level, coarser_levels
+from ..models.patterns import Namer
 from . import columns as col
 from .clusters import Grouped, border, card
-from .group_names import describe_groups
 
 MAX_LEVELS = 12
 MAX_LOOKED_AT = 200_000  # trees times levels
@@ -20,19 +20,20 @@ MAX_LOOKED_AT = 200_000  # trees times levels
 Ints = NDArray[np.int64]
 
 
-def gather_levels(model: Any, grouped: Grouped, cards: list[dict[str, Any]], report: str) -> dict[str, Any]:
-    """Levels, finest first, down to two groups; and cards of the groups that merges made."""
+def gather_levels(model: Any, grouped: Grouped, page: dict[str, Any], namer: Namer, report: str) -> dict[str, Any]:
+    """Levels, finest first, down to two groups; cards of the groups that merges made are added to the page."""
     n_trees = grouped.forest.n_trees
     most = min(MAX_LEVELS, max(1, MAX_LOOKED_AT // max(n_trees, 1)))
     numbers = np.unique(grouped.label)
-    levels, joined = [], []
-    shown = {one["index"]: at for at, one in enumerate(cards)}  # card of each place: an own one, or -1, -2, ... joined
+    levels = []
+    joined = page["joined"]
+    shown = {one["index"]: at for at, one in enumerate(page["groups"])}  # card of each place; -1, -2, ... joined ones
     names = {c: grouped.name(int(number)) for c, number in enumerate(numbers)}
     for level in coarser_levels(model, grouped.label)[:-1][:most]:
         place = _places(level, numbers)
         first = int(np.searchsorted(numbers, level.joined[0][0]))
         inside = np.isin(grouped.label, level.joined[0] + level.joined[1])
-        one = _joined(grouped, inside, level, report)
+        (one,) = other_cards(grouped, inside.astype(np.int64), [_called(level)], namer, report)
         joined.append({"index": first, **one})
         names[first] = one["name"]
         shown = {c: at for c, at in shown.items() if c in place}
@@ -48,7 +49,7 @@ def gather_levels(model: Any, grouped: Grouped, cards: list[dict[str, Any]], rep
                 "border": _border(grouped, level),
             }
         )
-    return {"levels": levels, "joined": joined} if levels else {}
+    return {"levels": levels} if levels else {}
 
 
 def _places(level: Level, numbers: Ints) -> list[int]:
@@ -61,22 +62,27 @@ def _called(level: Level) -> str:
     return " + ".join(str(k) for k in sorted(level.joined[0] + level.joined[1]))
 
 
-def _joined(grouped: Grouped, inside: NDArray[np.bool_], level: Level, report: str) -> dict[str, Any]:
-    """The card of the group that a merge made."""
-    label = inside.astype(np.int64)
-    named = describe_groups(grouped.forest, label)
+def other_cards(grouped: Grouped, label: Ints, called: list[str], namer: Namer, report: str) -> list[dict[str, Any]]:
+    """Cards of groups 1, 2, ... that are not those of the fit; 0 are all other trees."""
+    named = namer.name(label, skip=0)
     summary = summarise(grouped.forest, label, n_traits=6, named=named)
-    cluster = summary.clusters[-1]
-    name = f"{_called(level)} \u00b7 {cluster.name}" if cluster.name else _called(level)
-    main = None if cluster.main_class is None else col.shortened(cluster.main_class)
-    about = {"name": col.shortened(name), "main": main, "silhouette": None}
-    return {**about, **card(cluster, summary.folder, report)}
+    cards = []
+    for cluster, short in zip(summary.clusters[-len(called) :], called, strict=True):
+        name = f"{short} \u00b7 {cluster.name}" if cluster.name else short
+        main = None if cluster.main_class is None else col.shortened(cluster.main_class)
+        about = {"name": col.shortened(name), "main": main, "silhouette": None}
+        cards.append({**about, **card(cluster, summary.folder, report)})
+    return cards
 
 
 def _about(level: Level) -> str:
     one, two = (" + ".join(map(str, part)) for part in level.joined)
-    cost = f"costs {-level.gain:,.1f} nats" if level.gain < 0 else f"gains {level.gain:,.1f} nats"
-    return f"joins {one} and {two}, which {cost}"
+    return f"joins {one} and {two}, which {costs(level.gain)}"
+
+
+def costs(gain: float) -> str:
+    """A gain or a loss in words."""
+    return f"costs {-gain:,.1f} nats" if gain < 0 else f"gains {gain:,.1f} nats"
 
 
 def _labels(grouped: Grouped, level: Level) -> Ints:

@@ -1,7 +1,7 @@
 """Trees as bags of local patterns: the transformer, the mixture, and names of groups."""
 
 from .mixture import Novelty, PatternMixture
-from .naming import GroupName, PatternLift, name_groups
+from .naming import GroupName, Namer, PatternLift, name_groups
 from .transformer import TreePatterns
 
-__all__ = ["GroupName", "Novelty", "PatternLift", "PatternMixture", "TreePatterns", "name_groups"]
+__all__ = ["GroupName", "Namer", "Novelty", "PatternLift", "PatternMixture", "TreePatterns", "name_groups"]

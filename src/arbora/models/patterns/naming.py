@@ -66,26 +66,57 @@ def name_groups(forest: Any, labels: ArrayLike, n: int = 3) -> list[GroupName]:
     >>> groups[0].patterns[0].coverage, groups[0].skeleton_text
     (1.0, 'a(b, c)')
     """
-    trees = open_or_convert(forest)
-    group = np.asarray(labels)
-    if group.shape != (trees.n_trees,) or (group.size and group.dtype.kind not in "iu"):
-        raise SettingError(f"labels of shape {group.shape}; wanted the group of each of {trees.n_trees} trees")
-    n_groups = int(group.max(initial=-1)) + 1
-    if n_groups < 1:
-        return []
-    chosen = _some_of_each(group, n_groups)
-    sample, group = trees.take(chosen), group[chosen]
-    patterns = TreePatterns(FAMILIES)
-    rows = patterns.fit_transform(sample)
-    lifts = _lifts(rows, group, n_groups, patterns.table.family_of_columns())
-    writer = Writer(patterns.table, patterns.vocabulary_)
-    picked = [_pick(lifts.coverage[k], lifts.lift[k], patterns.table, writer, n) for k in range(n_groups)]
-    named = _names(picked)
-    out = []
-    for k in range(n_groups):
-        skeleton = _skeleton(sample, group == k, lifts.coverage[k], patterns.table)
-        out.append(GroupName(named[k], picked[k], skeleton, "" if skeleton is None else _as_text(skeleton)))
-    return out
+    return Namer(forest).name(labels, n)
+
+
+class _Counted(NamedTuple):
+    """Some trees and their patterns."""
+
+    sample: Forest
+    rows: Any  # sparse [tree, pattern]
+    patterns: TreePatterns
+
+
+class Namer:
+    """Names several groupings of the same trees, whose patterns are counted once unless trees have to be drawn.
+
+    >>> namer = Namer([("a", ["b", "c"])] * 3 + [("d", ["e"])] * 2)
+    >>> [group.name for group in namer.name([0, 0, 0, 1, 1])], [group.name for group in namer.name([0, 0, 0, 0, 0])]
+    (['a(b, c)', 'd(e)'], ['a(b, c)'])
+    """
+
+    def __init__(self, forest: Any):
+        self.trees = open_or_convert(forest)
+        self._all: _Counted | None = None
+
+    def name(self, labels: ArrayLike, n: int = 3, skip: int | None = None) -> list[GroupName]:
+        """Name the groups as `name_groups` does; group `skip`, which nobody shows, gets no skeleton."""
+        group = np.asarray(labels)
+        n_trees = self.trees.n_trees
+        if group.shape != (n_trees,) or (group.size and group.dtype.kind not in "iu"):
+            raise SettingError(f"labels of shape {group.shape}; wanted the group of each of {n_trees} trees")
+        n_groups = int(group.max(initial=-1)) + 1
+        if n_groups < 1:
+            return []
+        chosen = _some_of_each(group, n_groups)
+        (sample, rows, patterns), group = self._count(chosen), group[chosen]
+        lifts = _lifts(rows, group, n_groups, patterns.table.family_of_columns())
+        writer = Writer(patterns.table, patterns.vocabulary_)
+        picked = [_pick(lifts.coverage[k], lifts.lift[k], patterns.table, writer, n) for k in range(n_groups)]
+        out = []
+        for k, name in enumerate(_names(picked)):
+            skeleton = None if k == skip else _skeleton(sample, group == k, lifts.coverage[k], patterns.table)
+            out.append(GroupName(name, picked[k], skeleton, "" if skeleton is None else _as_text(skeleton)))
+        return out
+
+    def _count(self, chosen: Ints) -> _Counted:
+        if len(chosen) == self.trees.n_trees and self._all is not None:
+            return self._all
+        sample, patterns = self.trees.take(chosen), TreePatterns(FAMILIES)
+        counted = _Counted(sample, patterns.fit_transform(sample), patterns)
+        if len(chosen) == self.trees.n_trees:
+            self._all = counted
+        return counted
 
 
 def _some_of_each(group: Ints, n_groups: int) -> Ints:
