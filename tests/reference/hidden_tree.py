@@ -227,3 +227,27 @@ def em(trees, theta, n_iter, leaky=False):
         )
         theta = theta._replace(leaf_prob=leaf, emission_prob=emission, switch_prob=switch, transition_prob=transition)
     return np.array(history)
+
+
+def subtree_of(tree, top):
+    """The node and all below it; children come first, so one descending look is enough."""
+    inside = {top}
+    for u in range(top - 1, -1, -1):
+        if tree[u][0] in inside:
+            inside.add(u)
+    return inside
+
+
+def surprise(tree, thetas, weight):
+    """-log P(labels of the subtree | the rest) of every node: the whole tree against itself without these labels."""
+
+    def log_prob(labelled):
+        each = [enumerate_tree(labelled, theta).log_prob for theta in thetas]
+        return np.logaddexp.reduce(np.array(each) + np.log(weight))
+
+    out = []
+    for top in range(len(tree)):
+        inside = subtree_of(tree, top)
+        rest = [(a, b, -1 if u in inside else m) for u, (a, b, m) in enumerate(tree)]
+        out.append(log_prob(rest) - log_prob(tree))
+    return out

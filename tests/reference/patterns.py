@@ -115,3 +115,40 @@ def partition_posterior(rows, partitions, strengths, power, prior, a):
     top = max(logs)
     weight = [exp(x - top) for x in logs]
     return {labels: w / sum(weight) for labels, w in zip(partitions, weight, strict=True)}
+
+
+def surprise(trees, label, tree, group, families, strength, share):
+    """Surprise of every node of a nested tree, children first: the log ratio of background and group, by texts.
+
+    `share` is the background of each pattern that has a column, by "family:text".
+    """
+    inside = [set(patterns(one, families)) for one, k in zip(trees, label, strict=True) if k == group]
+    count = Counter(text for one in inside for text in one if text in share)
+    total = {f: sum(n for text, n in count.items() if text.startswith(f + ":")) for f in families}
+    out = []
+
+    def visit(node):
+        for child in node.get("children", []):
+            visit(child)
+        means = []
+        for family in families:
+            values = []
+            for text in _own_texts(node, family):
+                s, key = strength[family], f"{family}:{text}"
+                m, c = (share[key], count[key]) if key in share else (1.0, 0)
+                values.append(log(m) - log((s * m + c) / (s + total[family])))
+            if values:
+                means.append(sum(values) / len(values))
+        out.append(sum(means) / len(means))
+
+    visit(tree)
+    return out
+
+
+def _own_texts(node, family):
+    """Patterns that start at a node."""
+    children = [label_of(child) for child in node.get("children", [])]
+    if family == "bigrams":
+        marked = ["^", *children, "$"]
+        return [f"{label_of(node)}: {a} {b}" for a, b in itertools.pairwise(marked)] if children else []
+    return [rule(node, {"rules": 1, "rules2": 2}[family])]

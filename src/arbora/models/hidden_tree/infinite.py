@@ -243,6 +243,10 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         check_is_fitted(self, "mixture_")
         return self.mixture_
 
+    def node_surprise(self, X: Any) -> NDArray[np.float64]:
+        """Surprise of every node, as `HiddenTreeMixture.node_surprise`, by the groups of the fitted draw."""
+        return self.hidden_trees().node_surprise(X)
+
     def transform(self, X: Any, dtype: Any = np.float64) -> Any:
         """Encode trees as `HiddenTreeMixture.transform` does, by the groups of the fitted draw."""
         return self._encoder().transform(X, dtype)

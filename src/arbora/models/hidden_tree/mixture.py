@@ -17,6 +17,7 @@ from . import node_posteriors as nodes
 from . import novelty as nv
 from .emissions import Shown
 from .finite import SHARD_BYTES, FiniteMixture
+from .node_surprise import node_surprise
 from .novelty import Novelty
 from .switching_params import Priors
 from .switching_settings import PROBABILITIES, check_components, check_switching, new_switching_tree
@@ -285,6 +286,33 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
     def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
         return self.predict(forest)
+
+    def node_surprise(self, X: Any) -> Floats:
+        """How improbable the labels from each node down are, given the shape and all other labels of its tree.
+
+        Parameters
+        ----------
+        X : Forest or trees
+            The trees.
+
+        Returns
+        -------
+        array of shape (n_nodes,)
+            -log P(labels of the subtree | the rest), in nats, exact.  At a root it is -log P(labels | shape).  Missing
+            and unseen labels are summed out.  Components that cannot produce a tree do not count there; nan if none
+            can.
+
+        Examples
+        --------
+        >>> from arbora import HiddenTreeMixture
+        >>> trees = [("a", ["b", "b"])] * 20 + [("c", ["d", "d"])] * 20
+        >>> model = HiddenTreeMixture(2, 2, random_state=0).fit(trees)
+        >>> surprise = model.node_surprise([("a", ["b", "d"])])  # children come before their parents
+        >>> bool(surprise[1] > surprise[0] + 1)
+        True
+        """
+        forest, params = self._in_training_terms(X), self._fitted_params()
+        return np.concatenate([node_surprise(self.spec_, params, part) for part in forest.parts()])
 
     def novelty(self, X: Any, training: Any) -> Novelty:
         """How new each tree is, by its fit to its group compared with that of the training trees.

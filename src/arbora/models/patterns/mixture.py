@@ -31,6 +31,7 @@ from . import marginals as mg
 from . import search as se
 from .fitted import Merges, Model, Sums
 from .marginals import Corpus, PartitionPrior
+from .node_surprise import node_surprise
 from .sampler import PartitionSampler
 from .splits import Splits, best_splits, split_labels
 from .table import Known
@@ -421,6 +422,38 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
             p_value.append(ft.p_values(np.maximum(own, -1e300), label, self.left_out_, self.left_out_label_))
             unseen.append(share_of_unseen(known))
         return Novelty(np.concatenate(p_value), np.concatenate(unseen))
+
+    def node_surprise(self, X: Any) -> Floats:
+        """How much rarer the patterns of each node are in the group of its tree than in all trees.
+
+        Parameters
+        ----------
+        X : Forest or trees
+            The trees; each is looked at in the group that `predict` gives it.
+
+        Returns
+        -------
+        array of shape (n_nodes,)
+            Log ratio of the background to the group, in nats: the mean over families of the mean over the patterns
+            that start at the node.  Below zero where the group has them more often.  A pattern that is in no column
+            gets the most its family can get.  Trees of the fit are counted in their own groups.
+
+        Examples
+        --------
+        >>> from arbora import PatternMixture
+        >>> model = PatternMixture(2, random_state=0).fit([("a", ["b", "c"])] * 5 + [("d", ["e", "e", "f"])] * 5)
+        >>> surprise = model.node_surprise([("a", ["b", ("d", ["e"])])])  # children come before their parents
+        >>> [round(x, 1) for x in surprise.tolist()]
+        [-0.6, 2.2, 2.1, 1.8]
+        """
+        check_is_fitted(self, "group_size_")
+        forest = self.patterns_._in_my_terms(X)
+        out = [np.zeros(0)]
+        for part in forest.parts():
+            known = next(self.patterns_.known(part))
+            label = self._scores(known, self.model_)[:, :-1].argmax(axis=1)
+            out.append(node_surprise(part, self.patterns_.table, self.model_, label))
+        return np.concatenate(out)
 
     # ---- more trees, fewer trees --------------------------------------------------------------------------------
 
