@@ -36,6 +36,10 @@ def predict(
     output: Annotated[
         Path | None, typer.Option("--output", "-o", help="Rows to .csv, .json or .parquet instead of stdout.")
     ] = None,
+    nodes: Annotated[
+        Path | None,
+        typer.Option("--nodes", help="A row per node to .csv, .json or .parquet: how surprising it is, in nats."),
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     memory: Memory = None,
@@ -51,7 +55,8 @@ def predict(
     One row per tree: cluster, its probability, log-likelihood, whether any component explains the tree, and how many of
     its nodes have a label never seen in training. Rows go to stdout, or to --output and only their counts to stdout.
     Files are read as those of the training were, unless --format or --read say otherwise. A row of a table has its
-    group on every level, -1 for a group never seen; there --classes is a column.
+    group on every level, -1 for a group never seen; there --classes is a column. --nodes has tree, node, label, path
+    of labels from the root, and surprise.
 
     \b
     Examples:
@@ -59,22 +64,27 @@ def predict(
       arbora predict hierarchy.arbora rows.csv
       arbora predict model.arbora one.xml
       arbora predict model.arbora new.jsonl --json
+      arbora predict model.arbora new/ --output new.csv --nodes nodes.csv
     """
     check_there(model, *paths)
     from . import files, reading, show
     from .hierarchy import predict_rows
+    from .nodes import node_columns
 
     with Teller(quiet).listening() as teller:
         loaded = load_model(model)
         if "levels" in loaded.page_parts():
             of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
-            refuse({**of_trees, "--scheduler": scheduler, "--memory": memory}, FOR_TREES)
+            refuse({**of_trees, "--nodes": nodes, "--scheduler": scheduler, "--memory": memory}, FOR_TREES)
             predict_rows(loaded, model, paths, classes, output, as_json, teller)
             return
         fitted = _check_clusters(loaded, model, jobs)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         read_too = [*inputs.files, model, files.table_of(classes)]
-        files.check_outputs([files.Output("--output", output, files.TABLES)], read_too)
+        tables = [files.Output("--output", output, files.TABLES), files.Output("--nodes", nodes, files.TABLES)]
+        files.check_outputs(tables, read_too)
+        if nodes is not None and not hasattr(fitted, "node_surprise"):
+            raise usage("--nodes", f"a {type(fitted).__name__} gives nodes no surprise; leave this out")
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
         with reading.workers_of(scheduler, forest), teller.working("predicting"):
             columns = files.assignments(fitted, forest)
@@ -82,9 +92,12 @@ def predict(
         warning = show.assignment_warning(facts)
         if warning is not None:
             teller.warn(warning)
-        if output is not None:
-            files.write_table(output, columns)
-            teller.say(f"wrote {output}")
+        written = [] if output is None else [(output, columns)]
+        if nodes is not None:
+            written.append((nodes, node_columns(fitted, forest)))
+        for path, rows in written:
+            files.write_table(path, rows)
+            teller.say(f"wrote {path}")
     if output is None:
         if as_json:
             print_json(files.records(columns))

@@ -9,6 +9,7 @@ from .clusters import clusters_map, confusion, history, overview, silhouette, si
 from .draws import co_occurrence, components_per_sweep, trace
 from .forests import forest_shapes, parameters
 from .hierarchies import groups_map, hierarchy, hierarchy_overview
+from .trees import tree
 from .unions import archetypes, layout_union, merges, union_archetype
 
 __all__ = [
@@ -35,5 +36,6 @@ __all__ = [
     "silhouette",
     "sizes",
     "trace",
+    "tree",
     "union_archetype",
 ]

@@ -19,7 +19,7 @@ from . import columns as col
 from .gather import Context
 from .group_names import describe_groups
 from .maps import Marks, gather_maps
-from .tree_drawings import MAX_DRAWN_NODES, MAX_TREE_NODES, Words, drawn_tree
+from .tree_drawings import Words, draw_typical
 
 MAX_GROUPS = 60  # told one by one
 MAX_SILHOUETTES = 3_000  # trees; the time grows with the square of their number
@@ -158,7 +158,7 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         page |= gather_levels(model, grouped, page, namer, context.path)
         page |= gather_finer(model, grouped, page, namer, shown, context.path)
     words = Words()
-    _draw_typical([*page["groups"], *page.get("joined", [])], forest, words)
+    page |= draw_typical(model, forest, shown, [*page["groups"], *page.get("joined", [])], words)
     page["words"] = [col.shortened(word) for word in words.listed]
     if grouped.proba is not None:
         items["p"] = col.rounded(_own_probability(grouped)[shown])
@@ -270,15 +270,6 @@ def _cut(text: str) -> str:
 def _mean(values: Floats) -> float | int | None:
     known = values[~np.isnan(values)]
     return col.figure(float(known.mean()), 2) if len(known) else None
-
-
-def _draw_typical(groups: list[dict[str, Any]], forest: Forest, words: Words) -> None:
-    """Put the typical trees in as drawings, so many nodes each that all fit onto the page."""
-    n = sum(len(group["typical"]) for group in groups)
-    most = min(MAX_TREE_NODES, max(20, MAX_DRAWN_NODES // max(n, 1)))
-    for group in groups:
-        for typical in group["typical"]:
-            typical["drawing"] = drawn_tree(forest, typical.pop("tree"), words, most)
 
 
 # ---- map ------------------------------------------------------------------------------------------------------------

@@ -172,7 +172,7 @@ function drawMap() {
     const more = (others || []).filter((j) => j !== i);
     details.replaceChildren(el("h3", null, itemLink(i)), el("p", null, mark(items.group[i]), ` ${titled(items.group[i])}`, items.p ? `, probability ${percent(items.p[i])}` : ""),
       items.known ? el("p", { class: "soft" }, `known class: ${D.classes[items.known[i]]}`) : "",
-      more.length ? el("details", null, el("summary", null, `${plural(more.length, `more ${D.item}`)} here`), el("ul", { class: "members", tabindex: "0", "aria-label": "Others in this place" }, more.slice(0, 100).map((j) => el("li", null, itemLink(j))), more.length > 100 ? el("li", null, "\u2026") : null)) : "", likelyTable(i), nearList(i));
+      more.length ? el("details", null, el("summary", null, `${plural(more.length, `more ${D.item}`)} here`), el("ul", { class: "members", tabindex: "0", "aria-label": "Others in this place" }, more.slice(0, 100).map((j) => el("li", null, itemLink(j))), more.length > 100 ? el("li", null, "\u2026") : null)) : "", drawnHere(i), likelyTable(i), nearList(i));
     paint();
   }
   on("pick", (i) => {

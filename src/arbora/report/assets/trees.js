@@ -68,7 +68,8 @@ function drawTree(drawing, group, own, name) {
     const { placed, x, width, height } = layout();
     const art = svg("svg", { class: `tree ${groupClass(group)}`, width, height, viewBox: `0 0 ${width} ${height}`, role: "group", "aria-label": `${name}, ${plural(n, "node")} drawn` });
     const links = svg("g", { "aria-hidden": "true" });
-    art.append(links);
+    const rings = svg("g", { "aria-hidden": "true" });
+    art.append(links, rings);
     let again = null;
     for (const at of placed) {
       const u = at.run[0];
@@ -78,6 +79,8 @@ function drawTree(drawing, group, own, name) {
         const mid = (px + cx) / 2;
         links.append(svg("path", { d: `M${px} ${py}C${mid} ${py} ${mid} ${cy} ${cx} ${cy}` }));
       }
+      const heat = drawing.heat && D.surprise ? Math.max(...at.run.map((v) => drawing.heat[v])) : null;
+      if (heat > 0) rings.append(svg("circle", { class: "heat", cx, cy, r: 9.5, "fill-opacity": (0.75 * Math.min(1, heat / D.surprise.most)).toFixed(2) }));
       const folds = runs[u].length > 0;
       const isOpen = open.has(u);
       const more = hidden(u);
@@ -86,7 +89,7 @@ function drawTree(drawing, group, own, name) {
       const rest = !outer && (below[u] || more) ? ` +${below[u] + more}` : outer && more ? ` +${more}` : "";
       const told = [short(word(u)) + count + rest, short(word(u)) === word(u) ? "" : word(u), at.run.length > 1 ? `${at.run.length} times side by side` : "",
         drawing.slot[u] >= 0 ? `child ${drawing.slot[u] + 1}${at.run.length > 1 ? ` to ${drawing.slot[at.run[at.run.length - 1]] + 1}` : ""}` : "root",
-        below[u] ? `${plural(below[u], "node")} below` : "", more ? `${more} more not drawn` : ""].filter(Boolean).join(", ");
+        below[u] ? `${plural(below[u], "node")} below` : "", more ? `${more} more not drawn` : "", heat === null ? "" : `surprise ${number(heat, 2)}`].filter(Boolean).join(", ");
       const node = svg("g", {
         class: `${own.has(word(u)) ? "own" : ""} ${folds && !isOpen ? "shut" : ""}`, role: folds ? "button" : "img", tabindex: folds ? "0" : null,
         "aria-expanded": folds ? String(isOpen) : null, "aria-label": told, "data-node": u, ...tipped(told),
@@ -114,6 +117,13 @@ function drawTree(drawing, group, own, name) {
   return box;
 }
 
+// Trees that are drawn somewhere on the page, by their place in the list.
+const drawings = new Map([...(D.groups || []), ...(D.joined || [])].flatMap((g) => (g.typical || []).map((t) => [t.item, t])));
+function drawnHere(i) {
+  const found = drawings.get(i);
+  return found && found.drawing ? drawTree(found.drawing, D.items.group[i], new Set(), found.name) : "";
+}
+
 // Several typical trees behind a row of buttons; drawn when first asked for.
 function treeTabs(group) {
   if (!group.typical.length) return null;
@@ -128,5 +138,5 @@ function treeTabs(group) {
     place.replaceChildren(drawTree(one.drawing, group.index, own, one.name));
   }
   show(0);
-  return el("div", null, el("h4", null, "Typical trees"), el("div", { class: "head" }, el("div", { class: "tools" }, buttons), head), place);
+  return el("div", null, el("h4", null, "Typical trees"), D.surprise ? el("p", { class: "soft" }, D.surprise.about) : null, el("div", { class: "head" }, el("div", { class: "tools" }, buttons), head), place);
 }
