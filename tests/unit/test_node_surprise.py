@@ -65,6 +65,12 @@ def test_nodes_of_impossible_trees_are_not_a_number_and_no_trees_give_no_nodes()
     assert len(model.node_surprise(ab.Forest.from_nested([]))) == 0
 
 
+def test_trees_without_any_label_surprise_nobody():
+    blank = ab.Forest.from_nested([(None, [None, None])] * 3)
+    model = ab.HiddenTreeMixture(2, 2, max_iter=2, tol=0, random_state=0).fit(blank)
+    np.testing.assert_allclose(model.node_surprise(blank), 0.0, atol=1e-12)
+
+
 def test_surprise_of_patterns_equals_a_count_by_texts():
     trees = make_random_trees(24, 3, 3, 9, gaps=False, random_state=0)
     model = ab.PatternMixture(2, n_chains=1, n_iter=2, random_state=0).fit(trees)

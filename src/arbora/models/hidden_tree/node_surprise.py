@@ -88,8 +88,9 @@ def _outside(passes: _Passes, parent: Ints, slot: Ints, label: Ints, crowd: Floa
         for lo in range(0, len(level), step):
             v = level[lo : lo + step]
             u = parent[v]
-            seen = np.where((label[u] >= 0)[:, None, None], passes.emission[label[u]], 1.0)
-            g = seen * out[u] * passes.inverse[u][:, None, :]
+            g = out[u] * passes.inverse[u][:, None, :]
+            seen = label[u] >= 0
+            g[seen] *= passes.emission[label[u][seen]]
             flow = passes.flow[slot[v], :n_states] / crowd[v][:, None, None, None]
             decided = (g[:, None] * flow).sum(axis=2)
             idle = 1.0 - (g * passes.through[v]).sum(axis=1)
