@@ -92,6 +92,7 @@ def readings(quick: bool = False) -> Table:
 def _fit_reading(task: tuple[Forest, Forest, dict[str, Any], int]) -> tuple[float, int]:
     train, test, settings, seed = task
     model = InfiniteHiddenTreeMixture(4, **settings, prior=1.5, init="kmeans", n_iter=N_ITER, random_state=seed)
+    model.set_params(until="n_iter")
     quietly(lambda: model.fit(train))
     return float(normalized_mutual_info_score(test.target, model.predict(test))), int(model.n_components_)
 

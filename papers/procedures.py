@@ -95,7 +95,7 @@ def make_finite(procedure: Procedure, row: Row, n_iter: int, seed: int) -> Hidde
 def make_infinite(procedure: Procedure, row: Row, n_iter: int, seed: int) -> InfiniteHiddenTreeMixture:
     """The infinite mixture of a row, concentration 10 as in the paper."""
     model = InfiniteHiddenTreeMixture(row.n_states, prior=row.size, init="kmeans", n_iter=n_iter, random_state=seed)
-    model.set_params(absent=procedure.absent, structure=procedure.structure, concentration=10.0)
+    model.set_params(until="n_iter", absent=procedure.absent, structure=procedure.structure, concentration=10.0)
     if procedure.kind == "published":
         model.set_params(n_start=1)
     return model.set_params(update="gibbs" if procedure.kind == "exact" else "em")

@@ -446,3 +446,31 @@ def test_chains_start_from_numbers_of_their_own():
     assert min(numbers) >= 4
     assert max(numbers) <= 16
     assert len(set(numbers)) > 3
+
+
+@pytest.mark.compiled
+def test_chains_end_when_they_have_settled():
+    trees = [("a", ["b", "c"])] * 6 + [("x", ["y"])] * 6
+    settings = {"prior": 1.5, "n_start": 2, "n_iter": 200, "random_state": 0}
+    ruled = ab.InfiniteHiddenTreeMixture(2, **settings).fit(trees)
+    fixed = ab.InfiniteHiddenTreeMixture(2, **settings, until="n_iter").fit(trees)
+    end = ruled.trace_.n_sweeps[0]
+    assert ruled.settled_
+    assert end < 200
+    assert ruled.verdict().level == "sound"
+    assert f"settled after {end} of at most 200 sweeps" in ruled.verdict().reason
+    assert fixed.settled_ is None
+    assert np.array_equal(ruled.trace_.info["log_joint"], fixed.trace_.info["log_joint"][:, :end])
+    for settings in ({"update": "em"}, {"n_chains": 1}):  # there is nothing to compare, or no posterior
+        assert ab.InfiniteHiddenTreeMixture(2, n_iter=6, **settings).fit(trees).settled_ is None
+    with pytest.raises(ValueError, match="until"):
+        ab.InfiniteHiddenTreeMixture(2, until="noon").fit(trees)
+
+
+@pytest.mark.filterwarnings("ignore::arbora.errors.ChainsDisagreeWarning")
+def test_sharp_priors_of_renormalised_switches_are_counted():
+    """A switch that all but never hits a child: the rejections of all patterns of a tree exceed 32 bits."""
+    forest = ab.datasets.make_documents(20, random_state=0)
+    settings = {"absent": "renormalised", "prior": 0.05, "n_chains": 1, "n_iter": 2, "random_state": 0}
+    model = ab.InfiniteHiddenTreeMixture(4, **settings).fit(forest)
+    assert np.isfinite(model.trace_.info["log_joint"]).all()

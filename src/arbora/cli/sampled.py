@@ -43,7 +43,8 @@ def fit_infinite(forest: Forest, components: int | None, settings: dict[str, Any
     """A Dirichlet-process mixture of hidden trees; the number of groups is learnt."""
     model = InfiniteHiddenTreeMixture(**settings, verbose=_bar(teller)).fit(forest)
     kind = "exact sampling" if model.update == "gibbs" else "the paper's Algorithm 2"
-    told = [f"{counted(model.n_iter_, 'sweep')} of {kind}, {counted(model.trace_.n_chains, 'chain')}."]
+    ending = {None: "", True: ", until they settled", False: ", which had not settled by then"}[model.settled_]
+    told = [f"{counted(model.n_iter_, 'sweep')} of {kind}, {counted(model.trace_.n_chains, 'chain')}{ending}."]
     facts = {"update": model.update, "concentration": model.concentration_, "objective": model.history_[-1]}
     return _sampled(model, None, facts, told)
 
@@ -65,6 +66,7 @@ def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: li
     facts = {
         **facts,
         "sweeps": list(trace.n_sweeps),
+        "settled": trace.settled,
         "n_groups_posterior": {
             str(k): float(p) for k, p in zip(posterior.n_groups, posterior.probability, strict=True)
         },

@@ -37,6 +37,10 @@ class Schedule(NamedTuple):
     def n_kept(self, n_sweeps: int) -> int:
         return max(0, n_sweeps - self.burn_in) // self.thin
 
+    def second_half(self, n_sweeps: int) -> Self:
+        """Of a schedule that keeps from the start: the first half of so many sweeps, in whole steps, is burn-in."""
+        return self._replace(burn_in=self.thin * (n_sweeps // (2 * self.thin)))
+
 
 class Seed(NamedTuple):
     """Where the random numbers of all chains come from; chain k has child ``first + k`` of a SeedSequence."""
@@ -124,6 +128,25 @@ class Record:
                 )
         for name, value in draw.items():
             self.draws.setdefault(name, []).append(value)
+
+    @property
+    def n_draws(self) -> int:
+        return len(next(iter(self.draws.values()), ()))
+
+    def since(self, n_sweeps: int, n_draws: int) -> Self:
+        """What came after so many sweeps and draws."""
+        info = {name: values[n_sweeps:] for name, values in self.info.items()}
+        draws = {name: values[n_draws:] for name, values in self.draws.items()}
+        return type(self)(self.n_sweeps - n_sweeps, info, draws, self.last)
+
+    def join(self, later: "Record") -> None:
+        """Go on with what `since` gave of the same chain."""
+        for name, values in later.info.items():
+            self.info.setdefault(name, array("d")).extend(values)
+        for name, draws in later.draws.items():
+            self.draws.setdefault(name, []).extend(draws)
+        self.last = later.last
+        self.n_sweeps += later.n_sweeps
 
     def extend(self, arrays: Arrays, n_sweeps: int) -> None:
         """Go on with the content of a part file."""
@@ -262,7 +285,7 @@ class Trace:
 
     ``info[name][chain, sweep]`` holds a number for every sweep, burn-in included; ``draws[chain][name]`` is the list of
     arrays that were kept.  An interrupted run may leave chains of different lengths, `n_sweeps`; beyond its length the
-    information of a chain is nan.
+    information of a chain is nan.  `settled` is whether a rule ended the run; None where no rule was asked for.
     """
 
     info: dict[str, NDArray[np.float64]]
@@ -271,35 +294,43 @@ class Trace:
     schedule: Schedule
     seed: Seed
     interrupted: bool = False
+    settled: bool | None = None
 
     @classmethod
     def of(
-        cls, records: Sequence[Record], n_sweeps: int, schedule: Schedule, seed: Seed, interrupted: bool = False
+        cls,
+        records: Sequence[Record],
+        n_sweeps: int,
+        schedule: Schedule,
+        seed: Seed,
+        interrupted: bool = False,
+        recorded: Schedule | None = None,
+        settled: bool | None = None,
     ) -> Self:
-        """The first `n_sweeps` sweeps of each chain."""
+        """The first `n_sweeps` sweeps of each chain; `recorded` is the schedule of the records, if it keeps more."""
         lengths = tuple(min(record.n_sweeps, n_sweeps) for record in records)
         if (
             min(lengths)
             and schedule.n_kept(min(lengths)) == 0
             and all(record.last or record.draws for record in records)
         ):
-            return cls._of_last(records, min(lengths), seed)
+            return cls._of_last(records, min(lengths), seed, settled)
         names = next((list(record.info) for record in records if record.n_sweeps), [])
         info = {name: np.full((len(records), max(lengths)), np.nan) for name in names}
         draws: list[Draws] = []
         for row, (record, length) in enumerate(zip(records, lengths, strict=True)):
             for name in names if length else []:
                 info[name][row, :length] = record.info[name][:length]
-            kept = schedule.n_kept(length)
-            draws.append({name: values[:kept] for name, values in record.draws.items() if kept})
-        return cls(info, draws, lengths, schedule, seed, interrupted=interrupted or min(lengths) < n_sweeps)
+            kept, left = schedule.n_kept(length), 0 if recorded is None else recorded.n_kept(schedule.burn_in)
+            draws.append({name: values[left : left + kept] for name, values in record.draws.items() if kept})
+        return cls(info, draws, lengths, schedule, seed, interrupted or min(lengths) < n_sweeps, settled)
 
     @property
     def n_chains(self) -> int:
         return len(self.draws)
 
     @classmethod
-    def _of_last(cls, records: Sequence[Record], n_sweeps: int, seed: Seed) -> Self:
+    def _of_last(cls, records: Sequence[Record], n_sweeps: int, seed: Seed, settled: bool | None) -> Self:
         """Of chains that were stopped before their first draw, where they had come to, as the only one."""
         last = [record.last or {name: values[-1] for name, values in record.draws.items()} for record in records]
         info = {
@@ -307,7 +338,7 @@ class Trace:
             for name in records[0].info
         }
         draws = [{name: [value] for name, value in draw.items()} for draw in last]
-        return cls(info, draws, (n_sweeps,) * len(records), Schedule(n_sweeps - 1, 1), seed, interrupted=True)
+        return cls(info, draws, (n_sweeps,) * len(records), Schedule(n_sweeps - 1, 1), seed, True, settled)
 
     @property
     def n_draws(self) -> int:
@@ -385,6 +416,7 @@ class Trace:
             "schedule": list(self.schedule),
             "seed": self.seed.to_json(),
             "interrupted": self.interrupted,
+            "settled": self.settled,
         }
         write_container(path, "trace", VERSION, header, arrays)
 
@@ -400,7 +432,8 @@ def load_trace(path: str | os.PathLike[str]) -> Trace:
         lengths = tuple(header["n_sweeps"])
         draws = [unpack_draws(take(arrays, f"chain{chain}")) for chain in range(len(lengths))]
         schedule, seed = Schedule(*header["schedule"]), Seed.from_json(header["seed"])
-        trace = Trace(take(arrays, "info"), draws, lengths, schedule, seed, header["interrupted"])
+        how = header["interrupted"], header.get("settled")  # not in files of earlier versions
+        trace = Trace(take(arrays, "info"), draws, lengths, schedule, seed, *how)
         _check_trace(trace)
         return trace
     except (KeyError, TypeError, ValueError, IndexError, OverflowError) as error:
@@ -414,6 +447,8 @@ def _check_trace(trace: Trace) -> None:
         raise ValueError("its numbers of sweeps make no sense")
     if type(trace.interrupted) is not bool:
         raise ValueError("it does not say whether it was interrupted")
+    if trace.settled is not None and type(trace.settled) is not bool:
+        raise ValueError("it does not say whether it had settled")
     shape = (trace.n_chains, max(trace.n_sweeps))
     if any(values.shape != shape or values.dtype.kind != "f" for values in trace.info.values()):
         raise ValueError("its information is not of its sweeps")

@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from . import diagnostics
+from .settling import MIN_ESS
 
 Level = Literal["sound", "look again", "do not trust"]
 LEVELS: tuple[Level, ...] = ("sound", "look again", "do not trust")
 
 NEARLY_SAME = 0.9  # adjusted Rand index between chains from which on their partitions differ in details alone
-MIN_ESS = 100.0  # effective draws of every summary
 MOST_LONGER = 10  # times as many sweeps as there were are asked for at the most
 
 #: Summaries of draws, as sentences call them.
@@ -64,8 +64,10 @@ class Verdict(NamedTuple):
 class Run(NamedTuple):
     """How chains were run."""
 
-    n_sweeps: int
+    n_sweeps: int  # asked for
     interrupted: bool = False
+    settled: bool | None = None  # whether a rule ended the run; None without a rule
+    n_run: int = 0  # sweeps that were run by then
 
 
 def judge_chains(
@@ -88,6 +90,8 @@ def judge_chains(
     verdict = _of_chains(labels, np.asarray(log_joint), run, n_chains, n_draws)
     for name, words in IN_WORDS.items():
         verdict = verdict._replace(reason=verdict.reason.replace(name, words))
+    if run.settled is not None and not run.interrupted:
+        verdict = verdict._replace(reason=f"{verdict.reason}; {_ending(run)}")
     if run.interrupted:
         again = Verdict("look again", "the fit was interrupted", "fit again to the end")
         verdict = worse(again, verdict)
@@ -164,6 +168,13 @@ def chains_alike(draws: ArrayLike, per_chain: int = 10) -> float:
             each = [diagnostics.compare_to_draws(draw, some[b], "adjusted_rand").mean() for draw in some[a]]
             least = min(least, float(np.mean(each)))
     return least
+
+
+def _ending(run: Run) -> str:
+    """How a run with a rule ended."""
+    if run.settled:
+        return f"they had settled after {run.n_run} of at most {run.n_sweeps} sweeps"
+    return f"they had not settled after {run.n_run} sweeps"
 
 
 def _outside(n_groups: int, interval: tuple[int, int]) -> Verdict:

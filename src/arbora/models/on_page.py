@@ -68,7 +68,7 @@ def _of_draws(model: Any, parts: frozenset[str]) -> Verdict:
     """The verdict on chains, on the worst of all levels."""
     trace = model.trace_
     joint = trace.info["log_joint"][:, trace.draw_sweep]
-    run = Run(int(model.n_iter), bool(trace.interrupted))
+    run = Run(int(model.n_iter), bool(trace.interrupted), trace.settled, max(trace.n_sweeps))
     if "levels" not in parts:
         learnt = getattr(model, "n_components", None) is None
         n_groups = int(model.n_components_) if learnt else None

@@ -49,6 +49,12 @@ class Sampled:
     trace_: Trace
     labels_: Ints
 
+    @property
+    def settled_(self) -> bool | None:
+        """Whether the chains ended because they had settled; None where they ran all sweeps by request."""
+        check_is_fitted(self, "trace_")
+        return self.trace_.settled
+
     def _drawn(self) -> DrawnPartitions:
         check_is_fitted(self, "trace_")
         joint = self.trace_.info["log_joint"][:, self.trace_.draw_sweep]

@@ -170,7 +170,7 @@ class BagDrawer:
                 n_rejected = np.minimum(rng.negative_binomial(n_nodes, mass), MOST_REJECTED)
                 share = switch[~present] / switch[~present].sum()
                 total[np.ix_(trees, np.flatnonzero(~present))] += rng.multinomial(n_rejected, share)
-        rejected = sparse.csr_array(total)
+        rejected = sparse.csr_array(np.minimum(total, MOST_REJECTED))  # patterns add up, and successes come on top
         rejected.resize((len(mine), self.layout.end))
         rejected.indices += self.layout.switch
         return rejected

@@ -14,7 +14,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ChainsDisagreeWarning, SettingError
 from ...forest.forest import Forest
-from ...inference.chains import Trace, run_chains
+from ...inference.chains import Settled, Trace, run_chains
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
 from ..assignments import Assignments
@@ -62,6 +62,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
     # Settings that every subclass has in its __init__; those with a value here need not be settings.
     concentration: float
     n_iter: int
+    until: Literal["settled", "n_iter"] = "n_iter"
     n_start: int
     n_chains: int
     random_state: Any
@@ -127,14 +128,16 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
             self.hyperprior,
         )
         kind = StochasticEM if self.update == "em" else ExactGibbs
-        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
+        ruled = self.until == "settled" and self.update == "gibbs" and self.n_chains > 1
+        fixed = self.n_iter // 2 if self.burn_in is None else self.burn_in
         whole = isinstance(self.random_state, (int, np.integer))
         return run_chains(
             kind(batch, process, *self._starts(forest, batch.model.n_slots)),
             n_chains=self.n_chains,
             n_sweeps=self.n_iter,
-            burn_in=burn_in,
-            thin=min(self.thin, self.n_iter - burn_in),
+            burn_in=self.burn_in if ruled else fixed,
+            thin=min(self.thin, self.n_iter - fixed),
+            until=Settled() if ruled else None,
             seed=int(self.random_state) if whole else resolve_seed(self.random_state),
             n_jobs=self.n_jobs,
             checkpoint=self.checkpoint,
@@ -162,6 +165,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         check_number("novelty", self.novelty, 0.0, 1.0)
         if self.init not in ("patterns", "kmeans"):
             raise SettingError(f"init={self.init!r}; wanted 'patterns' or 'kmeans'")
+        if self.until not in ("settled", "n_iter"):
+            raise SettingError(f"until={self.until!r}; wanted 'settled' or 'n_iter'")
         if self.update not in ("em", "gibbs"):
             raise SettingError(f"update={self.update!r}; wanted 'em' or 'gibbs'")
         burn_in = 0 if self.burn_in is None else self.burn_in
@@ -182,7 +187,18 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
 
     def _fingerprint(self, forest: Forest) -> str:
         """What a checkpoint belongs to: the trees and every setting that shapes the chain."""
-        free = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "verbose", "checkpoint", "random_state", "novelty")
+        free = (
+            "n_iter",
+            "until",
+            "burn_in",
+            "thin",
+            "n_chains",
+            "n_jobs",
+            "verbose",
+            "checkpoint",
+            "random_state",
+            "novelty",
+        )
         output = ("encoding", "sparse_output")
         mine = self.get_params(deep=False).items()
         told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]

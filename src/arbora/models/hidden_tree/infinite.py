@@ -21,7 +21,7 @@ from .switching_tree import Absent, Structure, SwitchingTree
 
 LEAST_PRIOR = 1e-3  # of draws; modes, as update="em" takes them, want one or more
 
-SHARP_PRIOR, FLAT_PRIOR = 0.05, 1.5  # where none is given: of draws, and of modes and the renormalised reading
+SHARP_PRIOR, FLAT_PRIOR = 0.01, 1.5  # where none is given: of draws, and of modes and the renormalised reading
 
 
 class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
@@ -41,9 +41,12 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         "gibbs" samples the posterior exactly.  "em" is Algorithm 2 of Bacciu and Castellana 2019: assignments are
         drawn, with one MAP-EM step per sweep.  It is faster, but a search and not a sampler.
     n_iter : int, default 30
-        Sweeps per chain.
+        Sweeps per chain, at most.
+    until : {"settled", "n_iter"}, default "settled"
+        "settled" ends the chains of the exact sampler before `n_iter` sweeps once they agree, by the rule of
+        `arbora.inference.settling.Settled`.  "n_iter" runs all sweeps, as do a single chain and ``update="em"``.
     burn_in : int or None, default None
-        Sweeps that are not kept; None is half of them.
+        Sweeps that are not kept; None is half of those that are run.
     thin : int, default 1
         Step between draws that are kept.
     n_start : int, default 10
@@ -69,7 +72,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     structure : {"branching"} or None, default "branching"
         "branching" adds the probability of the tree's shape.  None takes shapes as given.
     prior : float or None, default None
-        Dirichlet parameter of every distribution; "gibbs" allows values below one.  None is 0.05, or 1.5 for
+        Dirichlet parameter of every distribution; "gibbs" allows values below one.  None is 0.01, or 1.5 for
         ``update="em"`` and for ``absent="renormalised"``.
     leaf_prior, emission_prior, switch_prior, transition_prior, branching_prior : float or None, default None
         Dirichlet parameters of single distributions.  None uses `prior`.  With ``update="gibbs"``, `branching_prior` is
@@ -124,6 +127,8 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         Log joint by sweep.
     n_iter_ : int
         Number of sweeps.
+    settled_ : bool or None
+        Whether the chains ended because they agreed; None if no rule was used.
     trace_ : Trace
         All draws.  `n_components_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.  A
         saved model does not include the trace, which has its own `save`.
@@ -156,6 +161,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         concentration_prior: tuple[float, float] | None = None,
         update: Literal["em", "gibbs"] = "gibbs",
         n_iter: int = 30,
+        until: Literal["settled", "n_iter"] = "settled",
         burn_in: int | None = None,
         thin: int = 1,
         n_start: int = 10,
@@ -187,6 +193,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         self.concentration_prior = concentration_prior
         self.update = update
         self.n_iter = n_iter
+        self.until = until
         self.burn_in = burn_in
         self.thin = thin
         self.n_start = n_start
