@@ -240,6 +240,24 @@ def test_drawn_counts_average_to_the_expected_ones(absent, n_slots):
     np.testing.assert_allclose(drawn.switch[:, 0], drawn.transition.sum(axis=(1, 2, 3)))
 
 
+def test_children_that_crowd_in_a_slot_decide_equally_often():
+    """Two children in one slot, whose labels all but say their states: each state is drawn from half of the time."""
+    forest = ab.Forest.from_nested([("0", ["1", "2"])], vocabulary=["0", "1", "2"])
+    spec = tm.SwitchingTree.of_labels(1, 3, 2, "literal")
+    emission = np.array([[0.02, 0.02], [0.97, 0.01], [0.01, 0.97]])[:, :, None]
+    params = spec.uniform()._replace(emission=emission)
+    (shard,) = share(forest.arrays, 1)
+    flow, rng, n_draws = spec.prepare(params), np.random.default_rng(0), 1000
+    messages, _ = spec.upward(flow, params, shard, Workspace())
+    at = bg.layout_of(spec)
+    roots = np.repeat(shard.tree_root[shard.tree_id], n_draws)
+    offsets = (*at[:4], at.leaf_width, at.end)
+    _, cell, count = draw_states.draw_bags(rng, shard.units, flow, messages.used.up, roots, offsets)
+    drawn = bg.as_counts(spec, np.bincount(cell, count, at.end)[None])
+    by_child_state = drawn.transition.sum(axis=(0, 2, 3)) / n_draws
+    np.testing.assert_allclose(by_child_state[:2], [0.5, 0.5], atol=0.06)
+
+
 def test_switches_rejected_before_the_drawn_one_average_to_their_expectation():
     """Each node rejects absent slots phi / (mass of those present) times on average."""
     forest = examples.random_forest(n_trees=3, max_nodes=8, n_labels=2, seed=5)
