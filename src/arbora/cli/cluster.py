@@ -129,10 +129,13 @@ def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, se
     if kind != "auto":
         return fit_as(kind.value, forest, components, settings, teller)
     from ..models.choose import choose_model
+    from ..models.hidden_tree.infinite import FLAT_PRIOR
 
     suited, reason = choose_model(forest)
     if suited == "sizes":
         settings["labels"] = "sizes"
+    if suited == "infinite" and components is None:  # so few labels want no sharp groups, which part one kind of growth
+        settings.setdefault("prior", FLAT_PRIOR)
     chosen = {"sizes": "patterns", "infinite": "infinite" if components is None else "mixture"}.get(suited, suited)
     fitted = fit_as(chosen, forest, components, settings, teller)
     return fitted._replace(how=f"{fitted.how} Arbora chose {reason}; --model sets another.")
