@@ -58,6 +58,7 @@ SUFFIXES = {
     "checkpoint": ("",),
     "newick": (".nwk",),
     "tree": (".json",),
+    "nodes": (".csv",),
     "documents": ("",),
 }
 

@@ -53,6 +53,7 @@ WRITES = {
     "checkpoint": ".fit",
     "newick": ".nwk",
     "tree": ".json",
+    "nodes": ".csv",
 }
 NEITHER = {"read", "scheduler", "names", "columns", "hidden", "documents"}  # documents: a folder of new files
 SUFFIX = {("convert", "output"): ".jsonl", ("report", "output"): ".html"}

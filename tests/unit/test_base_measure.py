@@ -212,7 +212,7 @@ def test_trees_of_a_class_held_out_are_mostly_new_and_others_are_not(kind):
     """A mean over draws from the prior, which lack the tree's shape, would call none of them new."""
     forest = make_asymmetric_trees(40, random_state=0)
     held = forest.target == kind
-    model = ab.InfiniteHiddenTreeMixture(4, n_iter=20, n_chains=1, random_state=0).fit(forest[~held])
+    model = ab.InfiniteHiddenTreeMixture(4, prior=1.5, n_iter=20, n_chains=1, random_state=0).fit(forest[~held])
     found = model.predict(forest)
     assert (found[held] == NEW_GROUP).mean() > 0.8
     assert (found[~held] == NEW_GROUP).mean() < 0.05

@@ -128,7 +128,7 @@ def read_names(path: Path) -> dict[int, str]:
     try:
         with open(path, encoding="utf-8-sig", newline="") as file:
             rows = list(csv.DictReader(file))
-    except (UnicodeDecodeError, csv.Error) as error:
+    except (ValueError, csv.Error) as error:
         raise ReadError(f"{path}: {error}; {wanted}") from None
     found: dict[int, str] = {}
     for line, row in enumerate(rows, 2):
