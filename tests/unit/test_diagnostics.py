@@ -1,5 +1,7 @@
 """Diagnostics of draws of partitions against slow twins, enumeration of all set partitions, and chains gone wrong."""
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 from hypothesis import given
@@ -529,3 +531,23 @@ def test_one_stuck_chain_among_good_ones_is_found():
     found = diagnostics.check_chains(labels)
     assert not found.agree
     assert found.odd == 2
+
+
+@pytest.mark.parametrize("n", [2, 3, 40])
+def test_cuts_of_a_linkage_are_those_of_scipy(n: int) -> None:
+    from scipy.cluster.hierarchy import cut_tree, linkage
+
+    tree = linkage(np.random.default_rng(n).normal(size=(n, 2)), "average")
+    numbers = np.arange(1, n + 1)
+    wanted = [cut_tree(tree, int(k))[:, 0] for k in numbers]
+    np.testing.assert_array_equal(diagnostics.cut_levels(tree, numbers), wanted)
+
+
+def test_cuts_of_a_linkage_with_ties_are_nested() -> None:
+    from scipy.cluster.hierarchy import linkage
+
+    points = np.random.default_rng(0).integers(0, 4, (40, 2)).astype(float)
+    cuts = diagnostics.cut_levels(linkage(points, "average"), np.arange(1, 41))
+    assert [len(np.unique(cut)) for cut in cuts] == list(range(1, 41))
+    for coarse, fine in pairwise(cuts):
+        assert len(np.unique(np.stack([coarse, fine]), axis=1).T) == fine.max() + 1

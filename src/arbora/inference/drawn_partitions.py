@@ -4,7 +4,6 @@ from typing import Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from scipy.cluster.hierarchy import cut_tree
 from scipy.optimize import linear_sum_assignment
 from scipy.special import xlogy
 
@@ -24,11 +23,22 @@ DECIMALS = 12  # of distances and entropies; beyond it is rounding
 
 
 def cut_levels(tree: Floats, numbers: ArrayLike) -> Ints:
-    """Groups of the data when a linkage is cut into so many, [level, datum].
+    """Groups of the data when a linkage is cut into so many, [level, datum], numbered by first member.
 
-    One number a call: given several, one of which is that of the data, scipy's `cut_tree` answers zeros.
+    As scipy's `cut_tree`, in a hundredth of its time; merges of equal height count in the order of the linkage.
     """
-    return np.stack([cut_tree(tree, int(k))[:, 0] for k in np.asarray(numbers)]).astype(np.int64)
+    n = len(tree) + 1
+    merged = tree[:, :2].astype(np.int64)
+    cuts = np.empty((np.size(numbers), n), np.int64)
+    for cut, number in zip(cuts, np.asarray(numbers).ravel(), strict=True):
+        n_merges = n - int(number)
+        owner = np.arange(2 * n - 1)
+        owner[merged[:n_merges]] = n + np.arange(n_merges)[:, None]
+        while not np.array_equal(above := owner[owner], owner):
+            owner = above
+        _, first, group = np.unique(owner[:n], return_index=True, return_inverse=True)
+        cut[:] = np.argsort(np.argsort(first))[group]
+    return cuts
 
 
 def canonical(labels: ArrayLike) -> Ints:
