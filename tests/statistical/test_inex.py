@@ -56,7 +56,8 @@ def test_the_best_setting_reaches_the_published_figures_and_more(inex):
     train, test = inex
     silhouette, agreement = [], []
     for seed in range(5):
-        model = ab.HiddenTreeMixture(11, 8, structure=None, max_iter=30, tol=0, random_state=seed).fit(train)
+        model = ab.HiddenTreeMixture(11, 8, structure=None, init="kmeans", prior=1.1, max_iter=30, tol=0)
+        model.set_params(random_state=seed).fit(train)
         labels = model.predict(test)
         silhouette.append(silhouette_score(test, labels))
         agreement.append(normalized_mutual_info_score(test.target, labels))
