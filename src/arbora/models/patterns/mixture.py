@@ -2,40 +2,32 @@
 
 import logging
 import os
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import logsumexp
 from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from ...errors import ArboraError, SettingError
 from ...forest.forest import Forest
 from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
-from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
-from ..assignments import Assignments
-from ..file_checks import check_array
-from ..forest_estimator import ForestEstimator
-from ..merging import GroupsWithinGroups
 from ..model_file import plain
 from ..sampled import Sampled
-from ..settings import check_count, check_number
 from . import families as fm
 from . import fitted as ft
 from . import marginals as mg
 from . import search as se
-from .fitted import Merges, Model, Sums
+from .checking import check_fitted, check_settings
+from .fitted import Sums
+from .levels import CoarserAndFiner
 from .marginals import Corpus, PartitionPrior
-from .node_surprise import node_surprise
 from .sampler import PartitionSampler
-from .splits import Splits, best_splits, split_labels
-from .table import Known
-from .transformer import TreePatterns, check_families, share_of_unseen
+from .splits import best_splits
+from .transformer import TreePatterns
 
 log = logging.getLogger(__name__)
 
@@ -47,14 +39,7 @@ LEAST_POWER = 0.5  # of power="auto" with the number unknown
 SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
 
 
-class Novelty(NamedTuple):
-    """How new a tree is."""
-
-    p_value: Floats  # [tree]: share of the trees of its group that fit the group no better
-    unseen_share: Floats  # [tree]: share of its patterns that the model has no column for
-
-
-class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator):
+class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
     """Cluster trees by the local patterns they contain; the number of groups is learnt or given.
 
     A tree is the set of its patterns (`TreePatterns`).  A group is a Dirichlet-multinomial over patterns, shrunk to the
@@ -163,8 +148,6 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
         "provenance_",
     )
     _streams: ClassVar[bool] = True
-    split_gain_: Floats | None
-    split_side_: Any
 
     def __init__(
         self,
@@ -209,7 +192,7 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the groups, then sample their posterior; y is ignored.  Ctrl-C keeps the draws made so far."""
-        self._check_settings()
+        check_settings(self)
         forest = self._check_forest(X)
         rng = resolve_seed(self.random_state)
         chosen = np.arange(forest.n_trees)
@@ -310,150 +293,9 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
         self.n_components_ = len(sums.size)
         self.weight_ = sums.size / sums.size.sum()
 
-    def _check_settings(self) -> None:
-        check_families(self.families)
-        for name in ("min_trees", "n_sweeps", "n_chains", "n_iter", "thin", "fit_on"):
-            check_count(name, getattr(self, name))
-        if self.n_components is not None:
-            check_count("n_components", self.n_components)
-        if self.burn_in is not None:
-            check_number("burn_in", self.burn_in, 0, self.n_iter - 1)
-        if self.prior not in ("dp", "pitman-yor", "finite"):
-            raise SettingError(f"prior={self.prior!r}; wanted 'dp', 'pitman-yor' or 'finite'")
-        if self.power not in ("auto", "calibrated"):
-            check_number("power", self.power, 1e-3, 10.0)
-        if self.concentration is not None:
-            check_number("concentration", self.concentration, 1e-6, 1e6)
-        if self.checkpoint is not None and not isinstance(self.random_state, (int, np.integer)):
-            raise SettingError(
-                f"checkpoint: random_state={self.random_state!r}; wanted a whole number, so that the search before "
-                "the chains is the same when they go on"
-            )
-
-    # ---- the posterior of the partition -------------------------------------------------------------------------
-
     def _groups_of_drawn(self) -> Ints:
         """Draws are of the trees `fitted_trees_`."""
         return self.labels_[self.fitted_trees_]
-
-    # ---- trees --------------------------------------------------------------------------------------------------
-
-    @property
-    def model_(self) -> Model:
-        """The fitted numbers together."""
-        check_is_fitted(self, "group_size_")
-        sums = Sums(self.pattern_count_, self.group_size_)
-        prior = PartitionPrior(self.prior, self.concentration_)
-        family = self.patterns_.table.family_of_columns()
-        return Model(sums, self.share_, family, self.strengths_, self.power_, prior)
-
-    def _known(self, X: Any) -> Iterator[Known]:
-        check_is_fitted(self, "group_size_")
-        return self.patterns_.known(self.patterns_._in_my_terms(X))
-
-    def _scores(self, known: Known, model: Model) -> Floats:
-        """Log prior weight plus weighted log predictive of each group, and of a new one last; [tree, group + 1]."""
-        return model.weight * ft.log_predictive(model, ft.rows_of(known.counts, model)) + ft.log_seats(model)
-
-    def predict(self, X: Any, new_groups: bool = False) -> Ints:
-        """Most probable group of each tree; with `new_groups`, -1 where a group of its own is more probable."""
-        out = []
-        for known in self._known(X):
-            score = self._scores(known, self.model_)
-            best = score[:, :-1].argmax(axis=1)
-            if new_groups:
-                best = np.where(score[:, -1] > score[:, :-1].max(axis=1), NEW_GROUP, best)
-            out.append(best.astype(np.int64))
-        return np.concatenate(out)
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Log posterior of the group of each tree among those found, [tree, group]; nothing is rounded to zero."""
-        out = []
-        for known in self._known(X):
-            score = self._scores(known, self.model_)[:, :-1]
-            out.append(score - logsumexp(score, axis=1, keepdims=True))
-        return np.concatenate(out)
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Posterior of the group of each tree among those found, [tree, group]."""
-        return np.exp(self.predict_log_proba(X))
-
-    def assign(self, X: Any) -> Assignments:
-        """Group, probabilities and log predictive score of each tree; patterns are counted once."""
-        model = self.model_
-        score = np.concatenate([self._scores(known, model) for known in self._known(X)])
-        own = score[:, :-1]
-        log_proba = own - logsumexp(own, axis=1, keepdims=True)
-        return Assignments(own.argmax(axis=1).astype(np.int64), np.exp(log_proba), self._total(score))
-
-    def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
-        """Counts of patterns."""
-        return self.patterns_.transform(forest), "the patterns of the trees"
-
-    def score_samples(self, X: Any) -> Floats:
-        """Log predictive score of the known patterns of each tree, a new group included if their number is learnt.
-
-        The logarithm of sum_k P(group k) p(patterns | group k) ^ weight, with weight = power / number of families: a
-        score to compare trees and models by, and no density of trees.
-        """
-        return np.concatenate([self._total(self._scores(known, self.model_)) for known in self._known(X)])
-
-    def _total(self, score: Floats) -> Floats:
-        last = None if self.n_components is None else -1
-        return np.asarray(logsumexp(score[:, :last], axis=1) - logsumexp(ft.log_seats(self.model_)[:last]))
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean of `score_samples`."""
-        return float(self.score_samples(self._check_forest(X)).mean())
-
-    def novelty(self, X: Any) -> Novelty:
-        """How new each tree is: a p-value within its group, and the share of its patterns never met.
-
-        The p-value is the rank of the tree's log predictive per pattern among those of the group's own trees, each left
-        out of its group; small where the tree fits worse than they do.
-        """
-        p_value, unseen = [], []
-        model = self.model_
-        for known in self._known(X):
-            rows = ft.rows_of(known.counts, model)
-            score = ft.log_predictive(model, rows)
-            label = (model.weight * score + ft.log_seats(model))[:, :-1].argmax(axis=1)
-            own = ft.per_pattern(score[np.arange(len(score)), label], rows)
-            p_value.append(ft.p_values(np.maximum(own, -1e300), label, self.left_out_, self.left_out_label_))
-            unseen.append(share_of_unseen(known))
-        return Novelty(np.concatenate(p_value), np.concatenate(unseen))
-
-    def node_surprise(self, X: Any) -> Floats:
-        """How much rarer the patterns of each node are in the group of its tree than in all trees.
-
-        Parameters
-        ----------
-        X : Forest or trees
-            The trees; each is looked at in the group that `predict` gives it.
-
-        Returns
-        -------
-        array of shape (n_nodes,)
-            Log ratio of the background to the group, in nats: the mean over families of the mean over the patterns
-            that start at the node.  Below zero where the group has them more often.  A pattern that is in no column
-            gets the most its family can get.  Trees of the fit are counted in their own groups.
-
-        Examples
-        --------
-        >>> from arbora import PatternMixture
-        >>> model = PatternMixture(2, random_state=0).fit([("a", ["b", "c"])] * 5 + [("d", ["e", "e", "f"])] * 5)
-        >>> surprise = model.node_surprise([("a", ["b", ("d", ["e"])])])  # children come before their parents
-        >>> [round(x, 1) for x in surprise.tolist()]
-        [-0.6, 2.2, 2.1, 1.8]
-        """
-        check_is_fitted(self, "group_size_")
-        forest = self.patterns_._in_my_terms(X)
-        out = [np.zeros(0)]
-        for part in forest.parts():
-            known = next(self.patterns_.known(part))
-            label = self._scores(known, self.model_)[:, :-1].argmax(axis=1)
-            out.append(node_surprise(part, self.patterns_.table, self.model_, label))
-        return np.concatenate(out)
 
     # ---- more trees, fewer trees --------------------------------------------------------------------------------
 
@@ -497,44 +339,6 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
         self.log_posterior_ = ft.log_posterior_of(self.model_)
         return self
 
-    # ---- groups within groups -----------------------------------------------------------------------------------
-
-    def merges(self) -> Merges:
-        """Groups merged two by two down to one, each time the pair that costs the log posterior least."""
-        return ft.best_merges(self.model_, self.log_posterior_)
-
-    def _groupings(self) -> Ints:
-        """The group of each group of `labels_` after 0, 1, ... merges, [step + 1, group]."""
-        steps = [np.arange(self.n_components_)]
-        for stays, goes in self.merges().pair.tolist():
-            steps.append(np.where(steps[-1] == goes, stays, steps[-1]))
-        return np.stack(steps)
-
-    def splits(self) -> Splits | None:
-        """The best split found of each group, and what it gains in log posterior; mostly losses.
-
-        None if the model was fitted to some of its trees alone, or trees were added or taken out since.
-        """
-        check_is_fitted(self, "group_size_")
-        if self.split_gain_ is None or len(self.split_side_) != len(self.labels_):
-            return None
-        return Splits(self.split_gain_, self.split_side_)
-
-    def cut(self, n_groups: int) -> Ints:
-        """Groups of the training trees after merges down to so many, or splits up; 0, 1, ... by decreasing size.
-
-        Each group can be split once, so there are at most about twice as many as `n_components_`.
-        """
-        check_is_fitted(self, "group_size_")
-        check_count("n_groups", n_groups)
-        splits = self.splits()
-        most = self.n_components_ + (0 if splits is None else int(np.isfinite(splits.gain).sum()))
-        if n_groups > most:
-            raise SettingError(f"n_groups={n_groups}; wanted at most {most}: n_components_ is {self.n_components_}")
-        if n_groups <= self.n_components_ or splits is None:
-            return self.merges().labels(self.labels_, n_groups)
-        return diagnostics.canonical(split_labels(self.labels_, splits, n_groups - self.n_components_))
-
     # ---- files --------------------------------------------------------------------------------------------------
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
@@ -548,7 +352,7 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
         super()._restore(header, arrays)
         self.families = tuple(self.families)
         self.checkpoint, checkpoint = None, self.checkpoint
-        self._check_settings()
+        check_settings(self)
         self.checkpoint = checkpoint
         more = {key.removeprefix("patterns_."): x for key, x in arrays.items() if key.startswith("patterns_.")}
         patterns = restore(header["patterns"], more)
@@ -557,30 +361,9 @@ class PatternMixture(Sampled, GroupsWithinGroups, ClusterMixin, ForestEstimator)
         if patterns.families != self.families or patterns.vocabulary_ != self.vocabulary_:
             raise ValueError("its patterns are of other families or labels")
         self.patterns_ = patterns
-        check_number("power_", self.power_, 1e-3, 10.0)
-        check_number("concentration_", self.concentration_, 1e-6, 1e9)
-        check_number("log_posterior_", self.log_posterior_, -1e300, 1e300)
-        ft.check_model(self.model_, len(self.families))
+        check_fitted(self)
         self._set_sums(Sums(self.pattern_count_, self.group_size_))
-        n_groups = self.n_components_
-        if not isinstance(self.labels_, np.ndarray) or not self.labels_.size or type(self.converged_) is not bool:
-            raise ValueError("labels_ or converged_ are missing")
-        check_array("labels_", self.labels_, np.int64, (None,), 0, n_groups - 1)
-        check_array("fitted_trees_", self.fitted_trees_, np.int64, (None,), 0, 2**40)
-        check_array("left_out_", self.left_out_, np.float64, (len(self.fitted_trees_),))
-        if self.split_gain_ is not None:
-            check_array("split_side_", self.split_side_, np.int64, (len(self.fitted_trees_),), 0, 1)
-            _check_gains("split_gain_", self.split_gain_, n_groups)
-        check_array("left_out_label_", self.left_out_label_, np.int64, (len(self.fitted_trees_),), 0, n_groups - 1)
         return self
-
-
-def _check_gains(name: str, gain: Any, n_groups: int) -> None:
-    """Raise unless there is a gain for each group; -inf where a group has but one tree."""
-    if not isinstance(gain, np.ndarray) or gain.dtype != np.float64 or gain.shape != (n_groups,):
-        raise ValueError(f"{name} is not a number for each of {n_groups} groups")
-    if np.isnan(gain).any() or np.isposinf(gain).any():
-        raise ValueError(f"{name} holds what is no gain")
 
 
 class _KMeansStarts(NamedTuple):
