@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 
 from ..evaluate.summary import LEGEND, Summary, counted, rule_told, shape_told, told
-from ..forest.forest import Forest, size_quartiles
+from ..forest.description import size_quartiles
+from ..forest.forest import Forest
 from ..forest.sharing import iter_shards
 from ..inference.verdict import Verdict
 from .files import Columns

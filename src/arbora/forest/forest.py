@@ -4,7 +4,7 @@ The invariants (docs/data-model.md) are checked once, when a forest is made, and
 """
 
 import hashlib
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any, NamedTuple
@@ -13,25 +13,26 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ForestError
+from .constructors import Constructors
+from .description import describe
 from .invariants import check_forest
 from .kernels import layout
-
-if TYPE_CHECKING:
-    from .sharing import SharedForest
+from .nested import nested_tree
 from .node_columns import (
     MISSING,
     UNSEEN,
     Ints,
     Ints32,
-    concat_optional,
     ends_of,
     frozen,
     integer_column,
     per_tree,
     same_optional,
 )
+from .ordering import canonical, in_post_order
 
-MAX_NODES = 50_000_000  # of nested trees, unless told otherwise: a tree that holds itself has no end
+if TYPE_CHECKING:
+    from .sharing import SharedForest
 
 
 class ForestArrays(NamedTuple):
@@ -44,7 +45,7 @@ class ForestArrays(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Forest:
+class Forest(Constructors):
     """Labelled trees as flat, read-only columns.
 
     The nodes of a tree are contiguous, children precede their parents, and the root is last.  Most forests come from a
@@ -95,145 +96,6 @@ class Forest:
         object.__setattr__(self, "target", per_tree(self.target, self.n_trees, "target"))
         object.__setattr__(self, "name", per_tree(self.name, self.n_trees, "name", as_text=True))
         self.validate()
-
-    # ---- construction -------------------------------------------------------------------------------------------
-
-    @classmethod
-    def from_nested(
-        cls,
-        trees: Iterable[Any],
-        vocabulary: Sequence[str] | None = None,
-        target: ArrayLike | None = None,
-        name: Sequence[str] | None = None,
-        max_nodes: int = MAX_NODES,
-    ) -> "Forest":
-        """Read nested trees: ``"leaf"``, ``("label", [children])`` or ``{"label":, "children":, "slot":}``.
-
-        A label of None is missing, and so is nan or what data frames have for it.  A slot left out is one after the
-        sibling before it.  A vocabulary, when given, is kept as it is, and labels outside it are marked unseen.  A tree
-        that holds itself is refused, and so are more than `max_nodes` (50 million) nodes in all.
-        """
-        from .from_nested import forest_of_nested
-
-        return forest_of_nested(trees, vocabulary, target, name, max_nodes)
-
-    @classmethod
-    def from_parents(
-        cls,
-        parent: ArrayLike,
-        label: ArrayLike | Sequence[str | None],
-        slot: ArrayLike | None = None,
-        tree: ArrayLike | None = None,
-        vocabulary: Sequence[str] | None = None,
-        target: ArrayLike | None = None,
-        name: Sequence[str] | None = None,
-    ) -> "Forest":
-        """Build from parallel arrays in any node order: parent index (-1 at a root), label, slot, tree number.
-
-        `label` holds names (None = missing) or, with `vocabulary` given and integers, indices into it.  Without
-        `slot`, siblings take 0, 1, ... in array order.  Without `tree`, trees are numbered in the order of their roots.
-
-        >>> Forest.from_parents([-1, 0, 0], ["a", "b", "b"])
-        Forest(1 trees, 3 nodes, 2 labels, 2 slots)
-        """
-        from .from_parents import forest_of_parents
-
-        return forest_of_parents(parent, label, slot, tree, vocabulary, target, name)
-
-    @classmethod
-    def from_objects(
-        cls,
-        roots: Iterable[Any],
-        *,
-        label: str | Callable[[Any], Any],
-        children: str | Callable[[Any], Any],
-        vocabulary: Sequence[str] | None = None,
-        target: ArrayLike | None = None,
-        name: Sequence[str] | None = None,
-        max_nodes: int = MAX_NODES,
-    ) -> "Forest":
-        """Trees of any other library, given by their roots; docs/reading.md has the calls for several of them.
-
-        A node that is reached twice is there twice; one that holds itself is refused.
-
-        Parameters
-        ----------
-        roots : a list of roots, or an iterator over them.
-        label : attribute, method or key of a node that holds its label, or a function of the node.
-        children : the same for its children, in their order.  None stands for no children, and in the place of a
-            child for an empty slot.  A mapping without this key is a leaf.
-        vocabulary, target, name : as for `from_nested`.
-        max_nodes : more nodes than this in all are refused.
-
-        Examples
-        --------
-        >>> from xml.etree.ElementTree import fromstring
-        >>> Forest.from_objects([fromstring("<a><b/><c/></a>")], label="tag", children=list)[0]
-        {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c'}]}
-        """
-        from .from_objects import forest_of_objects
-
-        return forest_of_objects(roots, label, children, vocabulary, target, name, max_nodes)
-
-    @classmethod
-    def from_table(
-        cls,
-        table: Any,
-        *,
-        node: str,
-        parent: str,
-        label: str,
-        tree: str | None = None,
-        order: str | None = None,
-        no_parent: Any = None,
-        vocabulary: Sequence[str] | None = None,
-    ) -> "Forest":
-        """Trees of a table with a row per node: a data frame of pandas or polars, an arrow table, a dict of columns.
-
-        Parameters
-        ----------
-        table : the table; rows may come in any order.
-        node : column of ids, of any kind; they differ within a tree.
-        parent : column with the id of the parent, which is missing (None or nan) at a root.
-        label : column of labels; None or nan is a missing one.
-        tree : column with the id of the tree, which becomes its name.  Without it, each root begins a tree.
-        order : column by which siblings are ordered; without it, by their rows.
-        no_parent : what else stands for no parent, such as -1.
-        vocabulary : labels to number by; others are marked unseen.
-
-        Examples
-        --------
-        >>> table = {"id": ["x", "y", "z"], "above": [None, "x", "x"], "word": ["a", "b", "c"]}
-        >>> Forest.from_table(table, node="id", parent="above", label="word")[0]
-        {'label': 'a', 'children': [{'label': 'b'}, {'label': 'c'}]}
-        """
-        from .from_table import forest_of_table
-
-        return forest_of_table(table, node, parent, label, tree, order, no_parent, vocabulary)
-
-    @classmethod
-    def concat(cls, forests: Iterable["Forest"]) -> "Forest":
-        """One forest of all the trees, over the union of the vocabularies (the first one's order comes first)."""
-        parts = list(forests)
-        if not parts:
-            raise ForestError("nothing to concatenate; give at least one forest")
-        words = list(dict.fromkeys(word for part in parts for word in part.vocabulary))
-        parts = [part.with_vocabulary(words) for part in parts]
-        node_shift = np.cumsum([0] + [part.n_nodes for part in parts])
-        return cls._trusted(
-            parent=np.concatenate(
-                [np.where(p.parent < 0, -1, p.parent + shift) for p, shift in zip(parts, node_shift, strict=False)]
-            ),
-            slot=np.concatenate([p.slot for p in parts]),
-            label=np.concatenate([p.label for p in parts]),
-            tree_start=np.concatenate(
-                [np.zeros(1, np.int64)]
-                + [p.tree_start[1:] + shift for p, shift in zip(parts, node_shift, strict=False)]
-            ),
-            vocabulary=tuple(words),
-            target=concat_optional([p.target for p in parts], "target"),
-            name=concat_optional([p.name for p in parts], "name"),
-        )
 
     @classmethod
     def _trusted(cls, **columns: Any) -> "Forest":
@@ -332,47 +194,15 @@ class Forest:
 
     def canonical(self) -> "Forest":
         """The same trees in post-order, siblings by slot, over the sorted vocabulary of the labels in use."""
-        used = np.zeros(self.n_labels + 2, bool)
-        used[self.label] = True
-        words = sorted(word for word, keep in zip(self.vocabulary, used, strict=False) if keep)
-        return self.in_post_order().with_vocabulary(words)
+        return canonical(self)
 
     def in_post_order(self) -> "Forest":
         """The same trees with every node after the subtrees of its children, siblings by slot."""
-        order, start = layout.post_order(self.parent, np.lexsort((self.slot, self.parent)), self.tree_start[1:] - 1)
-        rank = np.empty_like(order)
-        rank[order] = np.arange(len(order))
-        parent = self.parent[order]
-        return Forest._trusted(
-            parent=np.where(parent < 0, -1, rank[parent]),
-            slot=self.slot[order],
-            label=self.label[order],
-            tree_start=start,
-            vocabulary=self.vocabulary,
-            target=self.target,
-            name=self.name,
-        )
+        return in_post_order(self)
 
     def describe(self) -> dict[str, Any]:
         """Sizes, depths, degrees and label use, as plain numbers for printing."""
-        depth = layout.depth(self.parent)
-        degree = np.bincount(self.parent[self.parent >= 0], minlength=self.n_nodes)
-        count = np.bincount(self.label[self.label >= 0], minlength=self.n_labels)
-        top = np.argsort(-count, kind="stable")[:10]
-        return {
-            "n_trees": self.n_trees,
-            "n_nodes": self.n_nodes,
-            "n_labels": self.n_labels,
-            "n_slots": self.n_slots,
-            "tree_size_quartiles": size_quartiles(self.sizes),
-            "max_depth": int(depth.max(initial=0)),
-            "max_children": int(degree.max(initial=0)),
-            "leaf_fraction": int((degree == 0).sum()) / max(self.n_nodes, 1),
-            "n_missing_labels": int((self.label == MISSING).sum()),
-            "n_unseen_labels": self.n_unseen(),
-            "top_labels": {self.vocabulary[m]: int(count[m]) for m in top if count[m]},
-            "n_classes": None if self.target is None else len(np.unique(self.target)),
-        }
+        return describe(self)
 
     # ---- choosing -----------------------------------------------------------------------------------------------
 
@@ -382,12 +212,12 @@ class Forest:
             t = int(key) + (self.n_trees if key < 0 else 0)
             if not 0 <= t < self.n_trees:
                 raise IndexError(f"tree {key} of a forest of {self.n_trees} trees")
-            return self._nested(t)
+            return nested_tree(self, t)
         chosen = np.arange(self.n_trees)[key]
-        return self._nested(int(chosen)) if chosen.ndim == 0 else self.take(chosen)
+        return nested_tree(self, int(chosen)) if chosen.ndim == 0 else self.take(chosen)
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
-        return (self._nested(t) for t in range(self.n_trees))
+        return (nested_tree(self, t) for t in range(self.n_trees))
 
     def parts(self) -> Iterator["Forest"]:
         """The forest itself; a `ForestStore` gives one forest after another here."""
@@ -453,32 +283,9 @@ class Forest:
     def _columns(self) -> dict[str, Any]:
         return {key: getattr(self, key) for key in self.__dataclass_fields__}
 
-    def _nested(self, t: int) -> dict[str, Any]:
-        lo, hi = int(self.tree_start[t]), int(self.tree_start[t + 1])
-        parent, slot, label = (c[lo:hi].tolist() for c in (self.parent, self.slot, self.label))
-        made: list[dict[str, Any]] = []
-        for m in label:
-            node: dict[str, Any] = {"label": self.vocabulary[m] if m >= 0 else None}
-            if m == UNSEEN:
-                node["unseen"] = True
-            made.append(node)
-        for u in sorted(range(hi - lo - 1), key=lambda u: (parent[u], slot[u])):
-            siblings = made[parent[u] - lo].setdefault("children", [])
-            due = siblings[-1].get("slot", len(siblings) - 1) + 1 if siblings else 0
-            if slot[u] != due or (siblings and "slot" in siblings[-1]):
-                made[u]["slot"] = slot[u]
-            siblings.append(made[u])
-        return made[-1]
-
 
 def as_forest(trees: Any) -> Forest:
     """A Forest as it is; a ForestStore or a list of nested trees, made one."""
     if hasattr(trees, "to_forest"):
         trees = trees.to_forest()
     return trees if isinstance(trees, Forest) else Forest.from_nested(trees)
-
-
-def size_quartiles(sizes: Ints) -> list[int]:
-    """Least, lower quartile, median, upper quartile and greatest of the sizes of trees; zeros of none."""
-    some = sizes if len(sizes) else np.zeros(1, np.int64)
-    return [int(q) for q in np.quantile(some, [0, 0.25, 0.5, 0.75, 1], method="nearest")]

@@ -1,0 +1,27 @@
+"""A tree of a forest as nested dictionaries."""
+
+from typing import TYPE_CHECKING, Any
+
+from .node_columns import UNSEEN
+
+if TYPE_CHECKING:
+    from .forest import Forest
+
+
+def nested_tree(forest: "Forest", t: int) -> dict[str, Any]:
+    """Tree number t: label, children, and the slot where it is not the next one."""
+    lo, hi = int(forest.tree_start[t]), int(forest.tree_start[t + 1])
+    parent, slot, label = (c[lo:hi].tolist() for c in (forest.parent, forest.slot, forest.label))
+    made: list[dict[str, Any]] = []
+    for m in label:
+        node: dict[str, Any] = {"label": forest.vocabulary[m] if m >= 0 else None}
+        if m == UNSEEN:
+            node["unseen"] = True
+        made.append(node)
+    for u in sorted(range(hi - lo - 1), key=lambda u: (parent[u], slot[u])):
+        siblings = made[parent[u] - lo].setdefault("children", [])
+        due = siblings[-1].get("slot", len(siblings) - 1) + 1 if siblings else 0
+        if slot[u] != due or (siblings and "slot" in siblings[-1]):
+            made[u]["slot"] = slot[u]
+        siblings.append(made[u])
+    return made[-1]
