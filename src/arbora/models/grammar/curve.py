@@ -8,6 +8,7 @@ from numpy.typing import NDArray
 from sklearn.base import clone
 
 from ...errors import SettingError
+from . import fitting
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -55,6 +56,22 @@ def component_curve(model: Any, X: Any, numbers: Sequence[int] = NUMBERS) -> Cur
         raise SettingError(f"numbers={list(numbers)!r}; wanted three different numbers or more, each 1 or more")
     values = [clone(model).set_params(n_components=n).fit(X).leave_one_out_ for n in wanted]
     return curve_of(wanted, values)
+
+
+def at_knee(rng: np.random.Generator, trees: fitting.Trees, plan: fitting.Plan) -> tuple[fitting.Fit, Curve]:
+    """One fit for each number, as many as there are distinct trees at most; that at the knee, and the curve."""
+    numbers, results, values = [], [], []
+    for n in NUMBERS:
+        if n > min(trees.events.n_trees, fitting.most_components(trees)):
+            break
+        result = fitting.best_start(rng, trees, n, plan)
+        numbers.append(n)
+        results.append(result)
+        values.append(fitting.left_out(result.model, trees))
+        if result.interrupted:
+            break
+    curve = curve_of(numbers, values)
+    return results[numbers.index(curve.knee)], curve
 
 
 def curve_of(numbers: Sequence[int], values: Sequence[float]) -> Curve:

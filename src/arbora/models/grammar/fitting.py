@@ -6,17 +6,19 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArboraError
+from ...errors import ArboraError, SettingError
 from . import backoff, em, start
 from .backoff import Counts
 from .burstiness import urns_of
 from .em import Chains, Data, ScoredModel
 from .events import Alphabet, Distinct, Events, Ints, distinct, events_of
+from .leave_one_out import leave_one_out
 
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 
 START_STEPS = 3  # rounds with the clusters of the start held fixed: they set what rows lean on
+MAX_PARAMETERS = 5 * 10**8  # counts of cells, 4 GB
 TAU_EVERY = 3  # rounds between two searches for the burstiness
 
 
@@ -65,6 +67,16 @@ def started(trees: Trees, resp: Floats, tau: float | None) -> Chains:
     return model
 
 
+class Plan(NamedTuple):
+    """Settings of EM."""
+
+    start: str
+    tau: float | None  # burstiness; None learns it
+    n_init: int
+    max_iter: int
+    tol: float
+
+
 class Fit(NamedTuple):
     """A model, the objective after each round, and why the rounds ended."""
 
@@ -96,6 +108,37 @@ def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float)
         log.warning("interrupted: keeping the parameters of iteration %d", len(history))
         return Fit(state.model, history, False, True)
     return Fit(state.model, history, False, False)
+
+
+def best_start(rng: np.random.Generator, trees: Trees, n_components: int, plan: Plan) -> Fit:
+    """The best of some runs of EM."""
+    results: list[Fit] = []
+    while len(results) < plan.n_init and not (results and results[-1].interrupted):
+        resp = first_resp(rng, trees, n_components, plan.start)
+        model = started(trees, resp, plan.tau)
+        results.append(run(trees, model, plan.tau is None, plan.max_iter, plan.tol))
+    return max(results, key=lambda result: result.history[-1])
+
+
+def left_out(model: Chains, trees: Trees) -> float:
+    """Mean log-likelihood per tree, each scored without its own counts."""
+    found = leave_one_out(trees.data, model, trees.n_trees) + trees.events.tail
+    return float(np.average(found, weights=trees.data.weight))
+
+
+def most_components(trees: Trees) -> int:
+    """Components whose counts fit into memory, at least one."""
+    return max(1, MAX_PARAMETERS // max(1, len(trees.data.levels.cell_key)))
+
+
+def check_size(trees: Trees, n_components: int) -> None:
+    """Raise if the counts of so many components are too many."""
+    n_cells = len(trees.data.levels.cell_key)
+    if n_cells * n_components > MAX_PARAMETERS:
+        raise SettingError(
+            f"{n_cells} cells and {n_components} components make {n_cells * n_components:.1e} counts, more than "
+            f"{MAX_PARAMETERS:.0e}; use fewer components, or merge rare labels"
+        )
 
 
 def widened(model: Chains, old: Ints, levels: backoff.Levels, alphabet: Alphabet) -> Chains:

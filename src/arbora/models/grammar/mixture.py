@@ -7,33 +7,27 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ChainsDisagreeWarning, NotConvergedWarning, SettingError
 from ...forest.forest import Forest
 from ...inference.chains import Trace, run_chains
 from ...seeds import resolve_seed
-from ..assignments import Assignments
-from ..forest_estimator import ForestEstimator
 from ..model_file import plain
-from ..settings import check_count, check_weight
-from . import backoff, draw_trees, fitting, infinite
+from ..settings import check_weight
+from . import backoff, fitting, infinite
 from .backoff import Counts
-from .burstiness import log_likelihood, urns_of
+from .burstiness import log_likelihood
 from .checking import check_content, check_settings
-from .curve import NUMBERS, Curve, curve_of
+from .curve import Curve, at_knee
 from .em import Chains, evaluate, prior_of
-from .events import Alphabet, alphabet_of, distinct, events_of
-from .group_reader import GroupReader
-from .leave_one_out import leave_one_out
+from .events import alphabet_of
 from .merging import Marginal, merge_all
+from .reader import ChainReader
 
 Floats = NDArray[np.float64]
 
-MAX_PARAMETERS = 5 * 10**8  # counts of cells, 4 GB
 
-
-class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
+class TreeGrammarMixture(ClusterMixin, ChainReader):
     """Cluster labelled trees by a mixture of label chains; each gives the next child, or the end, a probability.
 
     The probability of the next child, or of STOP, depends on the label of the parent and of the previous sibling.  Rows
@@ -218,7 +212,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Fit by EM, or run the chains if n_components is None; y is ignored."""
-        self._check_settings()
+        check_settings(self)
         rng = resolve_seed(self.random_state)
         forest = self._check_forest(X)
         weight = check_weight(sample_weight, forest.n_trees)
@@ -231,10 +225,10 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
             return self._fit_process(rng, forest, trees)
         curve = None
         if self.n_components is None:
-            best, curve = self._at_knee(rng, trees)
+            best, curve = at_knee(rng, trees, self._plan())
         else:
-            self._check_size(trees, self.n_components)
-            best = self._best_start(rng, trees, self.n_components)
+            fitting.check_size(trees, self.n_components)
+            best = fitting.best_start(rng, trees, self.n_components, self._plan())
         self._keep(best, forest, trees)
         self._keep_total(best.model, float(trees.data.weight.sum()))
         if curve is not None:
@@ -248,29 +242,9 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
             )
         return self
 
-    def _best_start(self, rng: np.random.Generator, trees: fitting.Trees, n_components: int) -> fitting.Fit:
-        """The best of some runs of EM."""
-        results: list[fitting.Fit] = []
-        while len(results) < self.n_init and not (results and results[-1].interrupted):
-            resp = fitting.first_resp(rng, trees, n_components, self.start)
-            model = fitting.started(trees, resp, self._fixed_tau())
-            results.append(fitting.run(trees, model, self.burstiness == "learn", self.max_iter, self.tol))
-        return max(results, key=lambda result: result.history[-1])
-
-    def _at_knee(self, rng: np.random.Generator, trees: fitting.Trees) -> tuple[fitting.Fit, Curve]:
-        """One fit for each number, as many as there are distinct trees at most; that at the knee, and the curve."""
-        numbers, results, values = [], [], []
-        for n in NUMBERS:
-            if n > min(trees.events.n_trees, max(1, MAX_PARAMETERS // max(1, len(trees.data.levels.cell_key)))):
-                break
-            result = self._best_start(rng, trees, n)
-            numbers.append(n)
-            results.append(result)
-            values.append(self._left_out(result.model, trees))
-            if result.interrupted:
-                break
-        curve = curve_of(numbers, values)
-        return results[numbers.index(curve.knee)], curve
+    def _plan(self) -> fitting.Plan:
+        tau = None if self.burstiness == "learn" else float(self.burstiness)
+        return fitting.Plan(self.start, tau, self.n_init, self.max_iter, self.tol)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the counts towards those of this batch; shorter contexts and strengths follow.
@@ -278,7 +252,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         It goes on from a fit, or from earlier batches.  The first batch fixes labels, burstiness and whether empty
         slots count; labels first met later are unseen ones.  The objective may fall from batch to batch.
         """
-        self._check_settings()
+        check_settings(self)
         if self.n_components is None:
             raise SettingError("partial_fit: finding the number takes all trees at once; give n_components, or use fit")
         forest = self._check_forest(X)
@@ -286,9 +260,9 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         if not hasattr(self, "weight_"):
             self.n_batches_ = 0
             trees = fitting.trees_of(forest, alphabet_of(forest), weight)
-            self._check_size(trees, self.n_components)
+            fitting.check_size(trees, self.n_components)
             resp = fitting.first_resp(resolve_seed(self.random_state), trees, self.n_components, self.start)
-            model, seen, history = fitting.started(trees, resp, self._fixed_tau()), 0.0, []
+            model, seen, history = fitting.started(trees, resp, self._plan().tau), 0.0, []
             total = resp.sum(axis=0)
         else:
             if self.n_components != self.n_components_:
@@ -298,7 +272,7 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
                 )
             forest = self._in_training_terms(forest)
             trees = fitting.trees_of(forest, self._alphabet(), weight, self.cell_key_)
-            self._check_size(trees, self.n_components)
+            fitting.check_size(trees, self.n_components)
             levels = trees.data.levels
             model = fitting.widened(self._model(), self.cell_key_, levels, self._alphabet())
             seen, history = self.seen_weight_, self.history_
@@ -378,15 +352,11 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         self.base_count_ = np.ascontiguousarray(model.counts.pair.T)
         self.component_total_ = np.zeros(n) if total is None else total[order]
         self.concentration_ = None
-        self.leave_one_out_ = self._left_out(model, trees)
+        self.leave_one_out_ = fitting.left_out(model, trees)
         self.names_ = None if forest.name is None else [str(name) for name in forest.name]
         self._keep_merges(model, trees)
         self.history_, self.n_iter_, self.converged_ = list(result.history), len(result.history), result.converged
         self._record_provenance(forest)
-
-    def _left_out(self, model: Chains, trees: fitting.Trees) -> float:
-        found = leave_one_out(trees.data, model, trees.n_trees) + trees.events.tail
-        return float(np.average(found, weights=trees.data.weight))
 
     def _keep_merges(self, model: Chains, trees: fitting.Trees) -> None:
         size = np.bincount(self.labels_, minlength=self.n_components_).astype(np.float64)
@@ -399,116 +369,11 @@ class TreeGrammarMixture(GroupReader, ClusterMixin, ForestEstimator):
         self.component_total_ = np.maximum(self.weight_ * (seen + n) - 1.0, 0.0)
         self.seen_weight_, self.n_batches_ = seen, 1
 
-    # ---- the fitted model ---------------------------------------------------------------------------------------
-
-    def _alphabet(self) -> Alphabet:
-        check_is_fitted(self, "weight_")
-        return Alphabet(len(self.vocabulary_), self.positional_)
-
-    def _model(self) -> Chains:
-        counts = Counts(np.ascontiguousarray(self.cell_count_.T), np.ascontiguousarray(self.base_count_.T))
-        return Chains(self.weight_, counts, self.strength_, self.burstiness_)
-
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
-        self._check_settings()
+        check_settings(self)
         check_content(self)
         return self
-
-    # ---- trees --------------------------------------------------------------------------------------------------
-
-    def _log_joint(self, X: Any) -> Floats:
-        """log P(tree, component) of every tree."""
-        check_is_fitted(self, "weight_")
-        forest = self._in_training_terms(X)
-        alphabet, model = self._alphabet(), self._model()
-        events = events_of(forest, alphabet)
-        found = distinct(events)
-        levels = backoff.levels_of(self.cell_key_, alphabet)
-        tables = backoff.tables_of(levels, model.counts, alphabet)
-        places = backoff.places_of(found.events.key, levels, alphabet)
-        prob = backoff.probabilities(tables, places, model.strength)
-        joint, _ = log_likelihood(urns_of(found.events, alphabet.width), prob, model.tau)
-        return np.asarray((joint + np.log(model.weight))[found.tree_row] + events.tail[:, None])
-
-    def score_samples(self, X: Any) -> Floats:
-        """Log-likelihood of each tree: its shape, its labels and their order."""
-        return _log_total(self._log_joint(X))
-
-    def assign(self, X: Any) -> Assignments:
-        """Component, probabilities and log-likelihood of each tree, by one pass through them."""
-        joint = self._log_joint(X)
-        return Assignments(joint.argmax(axis=1), np.exp(_log_share(joint)), _log_total(joint))
-
-    def page_parts(self) -> frozenset[str]:
-        """As for every model; a given number of components is fitted by EM, which has no chains."""
-        return super().page_parts() - (frozenset() if self.n_components is None else {"sampled", "draws"})
-
-    def score(self, X: Any, y: Any = None) -> float:
-        """Mean log-likelihood per tree."""
-        return float(self.score_samples(self._check_forest(X)).mean())
-
-    def predict_log_proba(self, X: Any) -> Floats:
-        """Log posterior of the component of each tree."""
-        return _log_share(self._log_joint(X))
-
-    def predict_proba(self, X: Any) -> Floats:
-        """Posterior of the component of each tree."""
-        return np.asarray(np.exp(self.predict_log_proba(X)))
-
-    def predict(self, X: Any) -> NDArray[np.int64]:
-        """Most probable component of each tree."""
-        return np.asarray(self._log_joint(X).argmax(axis=1))
-
-    def n_parameters(self) -> int:
-        """Free parameters in use: cells with an expected count of 1/2 or more, less their rows; weights."""
-        check_is_fitted(self, "weight_")
-        used = self.cell_count_ >= 0.5
-        levels = backoff.levels_of(self.cell_key_, self._alphabet())
-        rows = sum(len(np.unique(levels.cell_row[mine])) for mine in used)
-        return int(used.sum()) - rows + len(self.weight_) - 1
-
-    def bic(self, X: Any) -> float:
-        """Bayesian information criterion on these trees, lower is better."""
-        forest = self._check_forest(X)
-        return float(-2.0 * self.score_samples(forest).sum() + self.n_parameters() * np.log(forest.n_trees))
-
-    def aic(self, X: Any) -> float:
-        """Akaike information criterion on these trees, lower is better."""
-        return float(-2.0 * self.score_samples(X).sum() + 2.0 * self.n_parameters())
-
-    def sample(
-        self, n_samples: int = 1, random_state: Any = None, *, max_nodes: int = 100_000, redraw: bool = False
-    ) -> Forest:
-        """Draw whole trees; the target of each is its component.
-
-        A tree beyond max_nodes is refused with an error; with ``redraw=True`` it is drawn again, so that trees come
-        from the model given that they are not larger.  No tree is cut.
-        """
-        check_is_fitted(self, "weight_")
-        check_count("n_samples", n_samples)
-        check_count("max_nodes", max_nodes)
-        rng = resolve_seed(random_state)
-        key, alphabet = self.cell_key_, self._alphabet()
-        return draw_trees.draw_forest(
-            rng, self._model(), key, alphabet, self.vocabulary_, n_samples, max_nodes, bool(redraw)
-        )
-
-    # ---- checking -----------------------------------------------------------------------------------------------
-
-    def _fixed_tau(self) -> float | None:
-        return None if self.burstiness == "learn" else float(self.burstiness)
-
-    def _check_size(self, trees: fitting.Trees, n_components: int) -> None:
-        n_cells = len(trees.data.levels.cell_key)
-        if n_cells * n_components > MAX_PARAMETERS:
-            raise SettingError(
-                f"{n_cells} cells and {n_components} components make {n_cells * n_components:.1e} counts, more than "
-                f"{MAX_PARAMETERS:.0e}; use fewer components, or merge rare labels"
-            )
-
-    def _check_settings(self) -> None:
-        check_settings(self)
 
 
 def _joint(model: Chains, trees: fitting.Trees) -> Floats:
@@ -517,15 +382,3 @@ def _joint(model: Chains, trees: fitting.Trees) -> Floats:
     tables = backoff.tables_of(data.levels, model.counts, data.alphabet)
     prob = backoff.probabilities(tables, data.places, model.strength)
     return np.asarray(log_likelihood(data.urns, prob, model.tau)[0] + np.log(model.weight))
-
-
-def _log_total(joint: Floats) -> Floats:
-    """log P(tree) from log P(tree, component)."""
-    top = joint.max(axis=1, initial=-np.inf)
-    return np.asarray(top + np.log(np.exp(joint - top[:, None]).sum(axis=1)))
-
-
-def _log_share(joint: Floats) -> Floats:
-    """log P(component | tree) from log P(tree, component)."""
-    below = joint - joint.max(axis=1, initial=-np.inf)[:, None]
-    return np.asarray(below - np.log(np.exp(below).sum(axis=1, keepdims=True)))
