@@ -222,6 +222,39 @@ def test_bad_lines(tmp_path, line, message):
         assert read_jsonl(path, on_error="skip").vocabulary == ("fine",)
 
 
+def test_lines_that_are_documents(tmp_path, caplog):
+    path = put(tmp_path / "a.jsonl", DOCUMENT + '\n[1]\n{"label": "x"}\n')
+    forest = read_jsonl(path)
+    assert "each line is read as a document" in caplog.text
+    assert forest.name.tolist() == [f"{path}:{n}" for n in (1, 2, 3)]
+    alone = [read_json(put(tmp_path / f"{n}.json", text)) for n, text in enumerate(path.read_text().splitlines())]
+    assert forest == Forest.concat(alone).with_name(forest.name)
+    values = read_jsonl(path, scalars="value")
+    assert values[2]["children"][0]["children"] == [{"label": '"x"'}]
+    with pytest.raises(ReadError, match="line 1: found an object with the keys 'b' as a node"):
+        read_jsonl(put(tmp_path / "c.jsonl", '{"b": 1}'), lines="trees")
+    trees = put(tmp_path / "b.jsonl", '{"label": "a"}\n{"b": 1}\n')
+    with pytest.raises(ReadError, match="line 2: found an object with the keys 'b' as a node"):
+        read_jsonl(trees)  # the first line is a tree, so all must be
+    assert read_jsonl(trees, lines="documents")[0]["children"][0]["label"] == "label"
+    with pytest.raises(ReadError, match="lines='all'; wanted auto, trees or documents"):
+        read_jsonl(trees, lines="all")
+
+
+def test_items_of_an_array(tmp_path):
+    path = put(tmp_path / "a.json", f"[{DOCUMENT}, [], 3]")
+    forest = read_json(path, unit="item")
+    assert forest.name.tolist() == [f"{path}#{n}" for n in (1, 2, 3)]
+    assert forest[0] == read_json(put(tmp_path / "b.json", DOCUMENT))[0]
+    assert forest[1:].vocabulary[forest.label[-1]] == "#number"
+    with pytest.raises(ReadError, match="holds an object, wanted an array"):
+        read_json(tmp_path / "b.json", unit="item")
+    with pytest.raises(ReadError, match="unit='line'"):
+        read_json(path, unit="line")
+    with pytest.raises(ReadError, match="leave one of them out"):
+        read_json(path, unit="item", label="a")
+
+
 def test_two_members_of_one_name_far_down(tmp_path):
     line = '{"label":"a","children":[' * 5000 + '{"label":"b","label":"c"}' + "]}" * 5000
     with pytest.raises(ReadError, match="an object has two members 'label'"):

@@ -1,20 +1,19 @@
 """Reader of JSON: any document as a tree."""
 
-import json
 from collections.abc import Sequence
 from typing import Any
 
 from ...errors import ReadError
 from ...forest.forest import Forest
-from ..builder import Columns
+from ..builder import Columns, Fault
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
-from ..json_deep import Number
+from ..json_documents import SCALARS, add_document
 from ..json_nodes import add_nodes, without_comments
-from ..json_text import looks_like_json, parse_json
+from ..json_text import json_kind, looks_like_json, parse_json
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files
 
-SCALARS = ("kind", "value", "drop")
+UNITS = ("file", "item")
 
 
 def read_json(
@@ -23,6 +22,7 @@ def read_json(
     scalars: str = "kind",
     label: str | None = None,
     children: str | Sequence[str] | None = None,
+    unit: str = "file",
     comments: bool = False,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
@@ -47,6 +47,8 @@ def read_json(
     children : str, sequence of str or None, default None
         Key of the children, or several keys (separated by commas in one str).  None takes the nearest nodes below,
         whatever holds them.
+    unit : {"file", "item"}, default "file"
+        What becomes a tree: the whole file, or each item of the array that the file holds.
     comments : bool, default False
         Whether to allow comments, and commas before closing brackets, as in configuration files.
     max_bytes : int, default 100,000,000
@@ -75,6 +77,12 @@ def read_json(
     """
     if scalars not in SCALARS:
         raise ReadError(f'scalars={scalars!r}; wanted "kind", "value" or "drop"')
+    if unit not in UNITS:
+        raise ReadError(f'unit={unit!r}; wanted "file" or "item"')
+    if label is not None and unit != "file":
+        raise ReadError(
+            f"unit={unit!r} with label=: labelled objects are trees wherever they are; leave one of them out"
+        )
     if label is None and children is not None:
         raise ReadError(f"children={children!r} without label=; wanted both, or none of them")
     if label is not None and scalars != "kind":
@@ -90,8 +98,10 @@ def read_json(
         if label is not None:
             held |= add_nodes(parse_json(text, pairs=False), label, keys, columns)
             return
-        _add_document(parse_json(text, pairs=True), scalars, columns)
-        columns.end_tree()
+        value = parse_json(text, pairs=True)
+        for document in [value] if unit == "file" else _items(value):
+            add_document(document, scalars, columns)
+            columns.end_tree()
 
     forest = read_files(source, "json", read_file, Policy(on_error, vocabulary, progress, max_bytes))
     if not held:
@@ -99,46 +109,21 @@ def read_json(
     return forest
 
 
-def _add_document(value: Any, scalars: str, columns: Columns) -> None:
-    words, depth, label = columns.words, columns.depth, columns.label
-    stack: list[tuple[str | None, Any, int]] = [(None, value, 0)]  # key of a member (None elsewhere), value, depth
-    while stack:
-        key, value, level = stack.pop()
-        if key is not None:  # the member first, and its value one level below
-            depth.append(level)
-            label.append(words[key])
-            level += 1
-        if isinstance(value, tuple):
-            depth.append(level)
-            label.append(words["{}"])
-            stack += [(name, inner, level + 1) for name, inner in reversed(value)]
-        elif isinstance(value, list):
-            depth.append(level)
-            label.append(words["[]"])
-            stack += [(None, inner, level + 1) for inner in reversed(value)]
-        elif scalars != "drop" or level == 0:
-            depth.append(level)
-            label.append(words[_scalar_label(value, scalars)])
-
-
-def _scalar_label(value: Any, scalars: str) -> str:
-    if scalars == "value":
-        return str(value) if isinstance(value, Number) else json.dumps(value, ensure_ascii=False)
-    if isinstance(value, bool):
-        return "#boolean"
-    if value is None:
-        return "#null"
-    return "#number" if isinstance(value, (Number, float)) else "#string"
+def _items(value: Any) -> list[Any]:
+    if not isinstance(value, list):
+        kind = "an object" if isinstance(value, tuple) else json_kind(value)
+        raise Fault(f"the file holds {kind}, wanted an array; leave unit=item out")
+    return value
 
 
 FORMAT = Format(
     name="json",
     suffixes=(".json",),
-    makes="one tree per file; objects, members, arrays and scalars are nodes",
+    makes="one tree per file or item; objects, members, arrays and scalars are nodes",
     manual="""\
 One tree per file. An object is a node `{}` with a child for each member, labelled by its key, whose only child is the
 value; an array is a node `[]`. By default, a scalar is a leaf `#string`, `#number`, `#boolean` or `#null`, so values
-are ignored.
+are ignored. If a file is an array of records, `unit=item` makes each of them a tree.
 
 Use `label` for documents that already are trees, such as query plans and syntax trees. A node is an object with this
 key. Its children are the nodes under the key `children` (an array, one node or null; separate several keys by commas).
@@ -147,12 +132,14 @@ If `children` is left out, they are the nearest nodes below, whatever holds them
 ```text
 arbora cluster plans/ --read "label=Node Type" --read children=Plans      # EXPLAIN (FORMAT JSON) of PostgreSQL
 arbora cluster scripts/ --read label=type                                # syntax trees of ESTree (esprima, acorn)
+arbora cluster orders.json --read unit=item                              # an array of records
 arbora cluster configs/ --read comments=true                             # tsconfig.json and the like
 ```""",
     options=(
         Option("scalars", SCALARS, "label #string and the like, the value itself, or no node"),
         Option("label", str, "key that holds the label; only objects with it are nodes"),
         Option("children", str, "key that holds the children of a node, or several separated by commas"),
+        Option("unit", UNITS, "what becomes a tree"),
         Option("comments", bool, "comments, and commas before closing brackets, are allowed", of_trees=False),
         MAX_BYTES_OPTION,
     ),

@@ -1,9 +1,10 @@
-"""Reader and writer of JSON lines: a nested tree per line."""
+"""Reader and writer of JSON lines: a nested tree, or any document, per line."""
 
 import contextlib
 import gzip
 import io
 import json
+import logging
 import math
 import os
 import re
@@ -17,30 +18,44 @@ from ...forest.node_columns import MISSING, UNSEEN
 from ..builder import Columns, Fault, Target
 from ..finding import Source
 from ..format import MAX_LINE_OPTION, Format, Option
+from ..json_documents import SCALARS, add_document
 from ..json_text import json_kind, looks_like_json, parse_json
 from ..sources import MAX_BYTES, Policy, nothing_found, read_lines, shown
+
+logger = logging.getLogger(__name__)
+
+LINES = ("auto", "trees", "documents")
+TREE_KEYS = {"label", "children", "slot", "pos"}  # a first line with one of these is meant as a tree
 
 
 def read_jsonl(
     source: Source,
     *,
+    lines: str = "auto",
+    scalars: str = "kind",
     split: str | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read JSON lines, one nested tree ``{"label":, "children": [...], "slot":}`` per line.
+    """Read JSON lines: one nested tree ``{"label":, "children": [...], "slot":}``, or any document, per line.
 
     A label is text, a number, or null if it is missing (``"unseen": true`` marks one outside the vocabulary).  A slot
     counts from 0.  ``"pos"`` may replace it and counts from 1.  Without either, the slot is one more than that of the
     previous sibling.  At the root, ``"class"`` becomes the target and ``"name"`` (or ``"id"``) the name.  If the name
     is null, the tree has none.
 
+    Lines of any other kind are documents, which become trees as those of `read_json` do.
+
     Parameters
     ----------
     source : path or list of paths
         Files, globs (``**`` for any folders) or directories.
+    lines : {"auto", "trees", "documents"}, default "auto"
+        What lines hold.  "auto" looks at the first line: documents, if it is an object without the keys of a tree.
+    scalars : {"kind", "value", "drop"}, default "kind"
+        Labels of scalars in documents, as in `read_json`.
     split : str or None, default None
         Read only trees whose root has this ``"split"``.
     max_bytes : int, default 100,000,000
@@ -67,10 +82,22 @@ def read_jsonl(
     ...     read_jsonl(path)[0]
     {'label': 'a', 'children': [{'label': 'b'}]}
     """
+    for name, given, wanted in (("lines", lines, LINES), ("scalars", scalars, SCALARS)):
+        if given not in wanted:
+            raise ReadError(f"{name}={given!r}; wanted {', '.join(wanted[:-1])} or {wanted[-1]}")
     n_left_out = 0
+    documents: bool | None = {"auto": None, "trees": False, "documents": True}[lines]
 
     def read_line(text: str, name: str, columns: Columns) -> None:
-        nonlocal n_left_out
+        nonlocal n_left_out, documents
+        if documents is None:
+            documents = scalars != "kind" or (split is None and _holds_document(text))
+            if documents:
+                logger.warning("%s: no tree with the key label, so each line is read as a document of JSON", name)
+        if documents:
+            add_document(parse_json(text, pairs=True), scalars, columns)
+            columns.end_tree(name)
+            return
         root = parse_json(text, pairs=False)
         if not isinstance(root, dict):
             raise Fault(f'found {json_kind(root)}, wanted an object {{"label": ..., "children": [...]}}')
@@ -87,6 +114,11 @@ def read_jsonl(
     if n_left_out and nothing_found(forest):
         raise ReadError(f'none of the {n_left_out} trees has "split": {json.dumps(split)}; check the value of split')
     return forest
+
+
+def _holds_document(text: str) -> bool:
+    value = parse_json(text, pairs=True)
+    return isinstance(value, tuple) and TREE_KEYS.isdisjoint(key for key, _ in value)
 
 
 def _class_of(root: dict[str, Any]) -> Target:
@@ -253,12 +285,22 @@ def _sniff(text: str) -> int:
 FORMAT = Format(
     name="jsonl",
     suffixes=(".jsonl", ".ndjson"),
-    makes='one tree per line: {"label": "a", "children": [...]}; "class" of the root is its known class',
+    makes='one tree per line: {"label": "a", "children": [...]}, or any document; "class" is its known class',
     manual="""\
 One tree per line: `{"label": "a", "children": [{"label": "b", "slot": 2}], "class": "x", "name": "n"}`. A label of null
 is missing. Slots count from 0; the default is one more than that of the previous sibling. `"class"` and `"name"` belong
-to the root. `arbora convert` writes this format.""",
+to the root. `arbora convert` writes this format.
+
+If the first line is an object without the keys of a tree, such as an event or a payload, each line is a document and
+becomes a tree as in the format json. Arbora says so. `lines=trees` refuses such lines, `lines=documents` reads trees as
+documents too.
+
+```text
+arbora cluster events.jsonl --read scalars=value
+```""",
     options=(
+        Option("lines", LINES, "what lines hold; auto decides by the first line"),
+        Option("scalars", SCALARS, "in documents: label #string and the like, the value itself, or no node"),
         Option("split", str, 'only trees whose root has this "split"', of_trees=False),
         MAX_LINE_OPTION,
     ),
