@@ -20,6 +20,7 @@ _HOME = {
     "ForestError": "errors",
     "ModelFileError": "errors",
     "ReadError": "errors",
+    "Column": "forest.content",
     "Forest": "forest.forest",
     "MISSING": "forest.node_columns",
     "UNSEEN": "forest.node_columns",
@@ -53,6 +54,7 @@ __all__ = sorted(_HOME)
 if TYPE_CHECKING:
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
     from .evaluate.hierarchy import Hierarchy
+    from .forest.content import Column
     from .forest.forest import Forest
     from .forest.node_columns import MISSING, UNSEEN
     from .forest.store import ForestStore

@@ -1,6 +1,6 @@
 """Node columns in any order become a forest: post-order, labels numbered, invariants checked."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -8,7 +8,7 @@ from numpy.typing import ArrayLike
 
 from ..errors import ForestError
 from .forest import Forest
-from .invariants import check_forest
+from .invariants import check_forest, place_of
 from .kernels import layout
 from .node_columns import Ints, Ints32, natural_order, per_tree
 
@@ -29,6 +29,7 @@ def finish(
     target: ArrayLike | None,
     name: Sequence[str] | None,
     first: Ints | None = None,  # raw number of each tree's first node, where nodes are counted tree by tree
+    content: Mapping[str, Any] | None = None,  # in the raw order
 ) -> Forest:
     """Put raw columns in post-order, number the labels, and check the result."""
     root = np.flatnonzero(raw.parent < 0)
@@ -52,6 +53,13 @@ def finish(
         name=per_tree(name, len(root), "name", as_text=True),
     )
     # A node at fault is named by the number the caller knows it by, not by its place in the new order.
-    check_forest(forest, node if first is None else node - np.repeat(first, forest.sizes))
+    number = node if first is None else node - np.repeat(first, forest.sizes)
+    check_forest(forest, number)
+    if content:
+        from .content_values import content_of
+
+        made = content_of(content, len(node), lambda u: place_of(forest, int(rank[u]), number))
+        taken = {key: column.take(node) for key, column in made.items()}
+        forest = Forest._trusted(**{**forest._columns(), "content": taken})
     # Sorted, so that the numbering does not depend on the order in which files were read.
     return forest.with_vocabulary(sorted(names, key=natural_order) if vocabulary is None else vocabulary)

@@ -115,7 +115,7 @@ def _not_there(t: int, said: str) -> ForestError:
 
 def is_missing(value: Any) -> bool:
     """Whether a value stands for one that is not there: None, nan, or what data frames have for it."""
-    if value is None:
-        return True
+    if value is None or isinstance(value, (bool, np.bool_)):
+        return value is None  # False differs from nothing, and is what its comparison gives
     differs = value != value  # pandas.NA gives itself
     return differs is value or (isinstance(differs, (bool, np.bool_)) and bool(differs))

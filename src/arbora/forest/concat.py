@@ -3,6 +3,7 @@
 import numpy as np
 
 from ..errors import ForestError
+from .content import concat_content
 from .forest import Forest
 from .node_columns import concat_optional
 
@@ -23,4 +24,5 @@ def concatenated(parts: list[Forest]) -> Forest:
         vocabulary=tuple(words),
         target=concat_optional([p.target for p in parts], "target"),
         name=concat_optional([p.name for p in parts], "name"),
+        content=concat_content([p.content for p in parts], [p.n_nodes for p in parts]),
     )

@@ -1,6 +1,6 @@
 """Ways to make a forest of trees that are held elsewhere; each has a file of its own."""
 
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
 from numpy.typing import ArrayLike
@@ -23,11 +23,12 @@ class Constructors:
         name: Sequence[str] | None = None,
         max_nodes: int = MAX_NODES,
     ) -> "Forest":
-        """Read nested trees: ``"leaf"``, ``("label", [children])`` or ``{"label":, "children":, "slot":}``.
+        """Read nested trees: ``"leaf"``, ``("label", [children])`` or ``{"label":, "children":, "slot":, "content":}``.
 
         A label of None is missing, and so is nan or what data frames have for it.  A slot left out is one after the
-        sibling before it.  A vocabulary, when given, is kept as it is, and labels outside it are marked unseen.  A tree
-        that holds itself is refused, and so are more than `max_nodes` (50 million) nodes in all.
+        sibling before it.  Content is a mapping from names of columns to values; what is left out is missing.  A
+        vocabulary, when given, is kept as it is, and labels outside it are marked unseen.  A tree that holds itself is
+        refused, and so are more than `max_nodes` (50 million) nodes in all.
         """
         from .from_nested import forest_of_nested
 
@@ -43,11 +44,13 @@ class Constructors:
         vocabulary: Sequence[str] | None = None,
         target: ArrayLike | None = None,
         name: Sequence[str] | None = None,
+        content: Mapping[str, Any] | None = None,
     ) -> "Forest":
         """Build from parallel arrays in any node order: parent index (-1 at a root), label, slot, tree number.
 
         `label` holds names (None = missing) or, with `vocabulary` given and integers, indices into it.  Without
         `slot`, siblings take 0, 1, ... in array order.  Without `tree`, trees are numbered in the order of their roots.
+        `content` has columns in the same order of nodes.
 
         >>> from arbora import Forest
         >>> Forest.from_parents([-1, 0, 0], ["a", "b", "b"])
@@ -55,7 +58,7 @@ class Constructors:
         """
         from .from_parents import forest_of_parents
 
-        return forest_of_parents(parent, label, slot, tree, vocabulary, target, name)
+        return forest_of_parents(parent, label, slot, tree, vocabulary, target, name, content)
 
     @classmethod
     def from_objects(
@@ -68,6 +71,7 @@ class Constructors:
         target: ArrayLike | None = None,
         name: Sequence[str] | None = None,
         max_nodes: int = MAX_NODES,
+        content: Mapping[str, str | Callable[[Any], Any]] | None = None,
     ) -> "Forest":
         """Trees of any other library, given by their roots; docs/reading.md has the calls for several of them.
 
@@ -81,6 +85,7 @@ class Constructors:
             child for an empty slot.  A mapping without this key is a leaf.
         vocabulary, target, name : as for `from_nested`.
         max_nodes : more nodes than this in all are refused.
+        content : columns by name, each given as `label` is; a node without the attribute or key has no value.
 
         Examples
         --------
@@ -91,7 +96,7 @@ class Constructors:
         """
         from .from_objects import forest_of_objects
 
-        return forest_of_objects(roots, label, children, vocabulary, target, name, max_nodes)
+        return forest_of_objects(roots, label, children, vocabulary, target, name, max_nodes, content)
 
     @classmethod
     def from_table(
@@ -105,6 +110,7 @@ class Constructors:
         order: str | None = None,
         no_parent: Any = None,
         vocabulary: Sequence[str] | None = None,
+        content: Sequence[str] = (),
     ) -> "Forest":
         """Trees of a table with a row per node: a data frame of pandas or polars, an arrow table, a dict of columns.
 
@@ -118,6 +124,7 @@ class Constructors:
         order : column by which siblings are ordered; without it, by their rows.
         no_parent : what else stands for no parent, such as -1.
         vocabulary : labels to number by; others are marked unseen.
+        content : columns of the table that become content of the nodes.
 
         Examples
         --------
@@ -128,11 +135,14 @@ class Constructors:
         """
         from .from_table import forest_of_table
 
-        return forest_of_table(table, node, parent, label, tree, order, no_parent, vocabulary)
+        return forest_of_table(table, node, parent, label, tree, order, no_parent, vocabulary, content)
 
     @classmethod
     def concat(cls, forests: Iterable["Forest"]) -> "Forest":
-        """One forest of all the trees, over the union of the vocabularies (the first one's order comes first)."""
+        """One forest of all the trees, over the union of the vocabularies (the first one's order comes first).
+
+        A column of content that some of the forests do not have is missing there.
+        """
         from .concat import concatenated
 
         return concatenated(list(forests))

@@ -30,6 +30,7 @@ def describe(forest: "Forest") -> dict[str, Any]:
         "n_unseen_labels": forest.n_unseen(),
         "top_labels": {forest.vocabulary[m]: int(count[m]) for m in top if count[m]},
         "n_classes": None if forest.target is None else len(np.unique(forest.target)),
+        **({"content": {name: one.describe() for name, one in forest.content.items()}} if forest.content else {}),
     }
 
 

@@ -1,10 +1,9 @@
 """Forests on disk: ``.forest`` (arrays and JSON in one file) and ``.parquet`` (one row per tree, for other tools)."""
 
 import hashlib
-import itertools
 import json
 import os
-from collections.abc import Sequence
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -12,9 +11,11 @@ import numpy as np
 from ..errors import ForestError, MissingDependencyError, ModelFileError
 from ..files.container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
 from .classes import class_column, text_classes
+from .content_files import content_of_parquet, pack_content, parquet_content, unpack_content
 from .forest import Forest
+from .texts import pack_text, unpack_text
 
-FOREST_VERSION = 1
+FOREST_VERSION, CONTENT_VERSION = 1, 2  # of labels alone, and with content: an older Arbora would leave that out
 SUFFIXES = (".forest", ".parquet")
 
 
@@ -35,7 +36,12 @@ def write_forest(forest: Forest, path: str | os.PathLike[str], more: dict[str, A
         is_text = forest.target.dtype.kind == "U"
         arrays |= pack_text("target", forest.target.tolist()) if is_text else {"target": forest.target}
     header = {"n_trees": forest.n_trees, "n_nodes": forest.n_nodes, "n_labels": forest.n_labels, **more}
-    write_container(path, "forest", FOREST_VERSION, header, arrays)
+    version = FOREST_VERSION
+    if forest.content:
+        version = CONTENT_VERSION
+        header["content"], packed = pack_content(forest.content)
+        arrays |= packed
+    write_container(path, "forest", version, header, arrays)
 
 
 def load_forest(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> Forest:
@@ -82,6 +88,7 @@ def read_forest(
             vocabulary=tuple(unpack_text("vocabulary", arrays)),
             target=target,
             name=unpack_text("name", arrays) if "name.text" in arrays else None,  # type: ignore[arg-type]
+            content={} if "content" in without else unpack_content(header.get("content", []), arrays),
         )
     except (ForestError, KeyError, ValueError) as error:
         raise _invalid(path, error) from None
@@ -96,31 +103,13 @@ def _suffix(path: str | os.PathLike[str]) -> str:
 
 
 def _check_version(path: Any, version: Any) -> None:
-    if version != FOREST_VERSION:
-        raise ModelFileError(
-            f"{path}: forest version {version}, this version of Arbora reads {FOREST_VERSION}; update Arbora"
-        )
+    if version not in (FOREST_VERSION, CONTENT_VERSION):
+        known = f"{FOREST_VERSION} and {CONTENT_VERSION}"
+        raise ModelFileError(f"{path}: forest version {version}, this version of Arbora reads {known}; update Arbora")
 
 
 def _invalid(path: Any, error: Exception) -> ModelFileError:
     return ModelFileError(f"{path}: its columns do not make a forest ({error}); save it again")
-
-
-def pack_text(name: str, texts: Sequence[str]) -> Arrays:
-    """Texts as one array of UTF-8 bytes and one of offsets."""
-    pieces = [text.encode("utf-8", "surrogatepass") for text in texts]
-    offsets = np.cumsum([0, *map(len, pieces)], dtype=np.int64)
-    return {f"{name}.text": np.frombuffer(b"".join(pieces), np.uint8), f"{name}.offsets": offsets}
-
-
-def unpack_text(name: str, arrays: Arrays) -> list[str]:
-    data, offsets = arrays[f"{name}.text"].tobytes(), arrays[f"{name}.offsets"]
-    fits = offsets.ndim == 1 and offsets.dtype.kind in "iu" and len(offsets)
-    fits = fits and offsets[0] == 0 and offsets[-1] == len(data)
-    if not fits or (np.diff(offsets) < 0).any():
-        raise ForestError(f"the offsets of {name!r} do not fit its text")
-    ends = offsets.tolist()
-    return [data[a:b].decode("utf-8", "surrogatepass") for a, b in itertools.pairwise(ends)]
 
 
 # ---- parquet --------------------------------------------------------------------------------------------------------
@@ -154,6 +143,11 @@ def _save_parquet(forest: Forest, path: str | os.PathLike[str]) -> None:
         "vocabulary": list(forest.vocabulary),
         "sha256": _fingerprint(forest),
     }
+    if forest.content:
+        head["version"] = CONTENT_VERSION
+        head["content"] = [[key, column.kind] for key, column in forest.content.items()]
+        head["content_words"] = [list(column.words) for column in forest.content.values()]
+        columns |= _as_parquet(path, lambda: parquet_content(forest.content, forest.tree_start))
     table = pa.table(columns).replace_schema_metadata({"arbora": json.dumps(head)})
     with written_whole(path) as temporary:
         parquet.write_table(table, temporary, compression="zstd", write_page_checksum=True)
@@ -161,11 +155,15 @@ def _save_parquet(forest: Forest, path: str | os.PathLike[str]) -> None:
 
 def _parquet_column(path: Any, values: Any) -> Any:
     pa, _ = _pyarrow()
+    return _as_parquet(path, lambda: pa.array(values.tolist() if values.dtype.kind in "OU" else values))
+
+
+def _as_parquet(path: Any, make: Callable[[], Any]) -> Any:
     try:
-        return pa.array(values.tolist() if values.dtype.kind in "OU" else values)
+        return make()
     except UnicodeEncodeError:
         raise ModelFileError(
-            f"{path}: a name or class has half a surrogate, which parquet cannot hold; save it as .forest"
+            f"{path}: a name, class or word has half a surrogate, which parquet cannot hold; save it as .forest"
         ) from None
 
 
@@ -222,6 +220,7 @@ def _from_table(table: Any, head: dict[str, Any]) -> Forest:
         vocabulary=tuple(head["vocabulary"]),
         target=_classes(optional["target"]) if "target" in optional else None,
         name=optional.get("name"),
+        content=content_of_parquet(head.get("content", []), head.get("content_words"), table),
     )
 
 
@@ -233,4 +232,8 @@ def _fingerprint(forest: Forest) -> str:
     """Checksum of everything in a forest, for files whose own checksums leave gaps."""
     optional = [None if column is None else column.tolist() for column in (forest.name, forest.target)]
     content = [[digest(column) for column in forest.arrays], forest.vocabulary, *optional]
+    content += [
+        [name, one.kind, one.words, [digest(array) for array in one.arrays.values()]]
+        for name, one in forest.content.items()
+    ]
     return hashlib.sha256(json.dumps(content).encode()).hexdigest()

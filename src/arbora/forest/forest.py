@@ -4,9 +4,10 @@ The invariants (docs/data-model.md) are checked once, when a forest is made, and
 """
 
 import hashlib
-from collections.abc import Callable, Iterator, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
 from functools import cached_property
+from types import MappingProxyType
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
@@ -14,8 +15,10 @@ from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ForestError
 from .constructors import Constructors
+from .content import Column, same_content
+from .content_rows import ContentRows, Wanted, content_rows
 from .description import describe
-from .invariants import check_forest
+from .invariants import check_forest, place_of
 from .kernels import layout
 from .nested import nested_tree
 from .node_columns import (
@@ -68,6 +71,9 @@ class Forest(Constructors):
         Known class of each tree.
     name : ndarray of str or None, default None
         Name of the document of each tree.
+    content : mapping from names to columns, default none
+        What nodes hold beside their label: a `Column`, or a list of values, one per node, in which None is missing.
+        Truth makes flags, whole numbers counts, other numbers numbers, text codes, lists of words bags.
 
     Examples
     --------
@@ -88,6 +94,7 @@ class Forest(Constructors):
     vocabulary: tuple[str, ...]
     target: NDArray[Any] | None = None
     name: NDArray[Any] | None = None
+    content: Mapping[str, Any] = field(default_factory=lambda: MappingProxyType({}))
 
     def __post_init__(self) -> None:
         for column, dtype in (("parent", np.int64), ("slot", np.int32), ("label", np.int32), ("tree_start", np.int64)):
@@ -96,6 +103,14 @@ class Forest(Constructors):
         object.__setattr__(self, "target", per_tree(self.target, self.n_trees, "target"))
         object.__setattr__(self, "name", per_tree(self.name, self.n_trees, "name", as_text=True))
         self.validate()
+        if self.content:
+            object.__setattr__(self, "content", self._content_of(self.content))
+
+    def _content_of(self, given: Mapping[str, Any]) -> Mapping[str, Column]:
+        """Checked columns in the order of the nodes."""
+        from .content_values import content_of
+
+        return MappingProxyType(content_of(given, self.n_nodes, lambda u: place_of(self, u)))
 
     @classmethod
     def _trusted(cls, **columns: Any) -> "Forest":
@@ -103,6 +118,7 @@ class Forest(Constructors):
         forest = object.__new__(cls)
         columns.setdefault("target", None)
         columns.setdefault("name", None)
+        columns["content"] = MappingProxyType(dict(columns.get("content", {})))
         for key, dtype in (("parent", np.int64), ("slot", np.int32), ("label", np.int32), ("tree_start", np.int64)):
             columns[key] = frozen(columns[key], dtype)
         for key in ("target", "name"):
@@ -115,7 +131,7 @@ class Forest(Constructors):
     def __reduce__(self) -> tuple[Any, ...]:
         # Through the constructor, so that dtype, order and the read-only flag survive the way to a worker.
         columns = (self.parent, self.slot, self.label, self.tree_start, self.vocabulary, self.target, self.name)
-        return Forest, columns
+        return Forest, (*columns, dict(self.content)) if self.content else columns
 
     # ---- checking -----------------------------------------------------------------------------------------------
 
@@ -159,7 +175,12 @@ class Forest(Constructors):
     @property
     def nbytes(self) -> int:
         """Bytes held by the node columns and the offsets."""
-        return sum(column.nbytes for column in self.arrays)
+        return sum(column.nbytes for column in (*self.arrays, *self.content.values()))
+
+    @property
+    def content_kinds(self) -> dict[str, str]:
+        """The columns of content, and of which kind each is."""
+        return {name: column.kind for name, column in self.content.items()}
 
     @property
     def sha256(self) -> str:
@@ -167,6 +188,10 @@ class Forest(Constructors):
         digest = hashlib.sha256("\0".join(self.vocabulary).encode("utf-8", "surrogatepass"))
         for column in self.arrays:
             digest.update(column.data)
+        for name, one in sorted(self.content.items()):
+            digest.update("\0".join([name, one.kind, *one.words]).encode("utf-8", "surrogatepass"))
+            for array in one.arrays.values():
+                digest.update(array.data)
         return digest.hexdigest()
 
     def n_unseen(self) -> int:
@@ -177,10 +202,11 @@ class Forest(Constructors):
         return self.n_trees
 
     def __repr__(self) -> str:
-        return f"Forest({self.n_trees} trees, {self.n_nodes} nodes, {self.n_labels} labels, {self.n_slots} slots)"
+        sizes = f"{self.n_trees} trees, {self.n_nodes} nodes, {self.n_labels} labels, {self.n_slots} slots"
+        return f"Forest({sizes}, columns {', '.join(self.content)})" if self.content else f"Forest({sizes})"
 
     def __eq__(self, other: object) -> bool:
-        """Same trees, labels by name, targets and names; node order and order of the vocabulary do not matter."""
+        """Same trees, labels by name, targets, names and content; order of nodes and vocabulary do not matter."""
         if not isinstance(other, Forest):
             return NotImplemented
         if not (same_optional(self.target, other.target) and same_optional(self.name, other.name)):
@@ -188,7 +214,8 @@ class Forest(Constructors):
         if self.shape != other.shape or not np.array_equal(self.tree_start, other.tree_start):
             return False
         a, b = self.canonical(), other.canonical()
-        return all(np.array_equal(getattr(a, column), getattr(b, column)) for column in ForestArrays._fields)
+        same = all(np.array_equal(getattr(a, column), getattr(b, column)) for column in ForestArrays._fields)
+        return same and same_content(a.content, b.content)
 
     __hash__ = None  # type: ignore[assignment]
 
@@ -227,11 +254,20 @@ class Forest(Constructors):
         """``function(self, values, *more)``, once; a `ForestStore` calls it for every file."""
         yield function(self, values, *more)
 
-    def shards(self, n_slots: int, max_units: int, shared: bool, structure: bool) -> "list[SharedForest]":
-        """The trees as passes take them; a `ForestStore` counts the `structure` among what it keeps in memory."""
+    def shards(
+        self, n_slots: int, max_units: int, shared: bool, structure: bool, wanted: Sequence[Wanted] = ()
+    ) -> "list[SharedForest]":
+        """The trees as passes take them; a `ForestStore` counts the `structure` among what it keeps in memory.
+
+        Nodes hold what is `wanted`, or labels if that is nothing.
+        """
         from .sharing import share
 
-        return share(self.arrays, n_slots, max_units, shared)
+        return share(self.arrays, n_slots, max_units, shared, self.rows(wanted))
+
+    def rows(self, wanted: Sequence[Wanted]) -> ContentRows | None:
+        """The distinct contents of the nodes in these columns; None where no column is asked for."""
+        return content_rows(self.label, self.content, wanted) if wanted else None
 
     def take(self, tree: ArrayLike) -> "Forest":
         """The trees with these numbers, in this order; a number may come twice."""
@@ -252,6 +288,7 @@ class Forest(Constructors):
             vocabulary=self.vocabulary,
             target=None if self.target is None else self.target[chosen],
             name=None if self.name is None else self.name[chosen],
+            content={key: column.take(node) for key, column in self.content.items()},
         )
 
     def with_vocabulary(self, vocabulary: Sequence[str]) -> "Forest":
@@ -273,6 +310,15 @@ class Forest(Constructors):
     def with_name(self, name: Sequence[str] | None) -> "Forest":
         """The same trees with these document names."""
         return Forest._trusted(**{**self._columns(), "name": per_tree(name, self.n_trees, "name", as_text=True)})
+
+    def with_content(self, content: Mapping[str, Any]) -> "Forest":
+        """The same trees with these columns in place of any they had; see the constructor.
+
+        >>> forest = Forest.from_nested([("a", ["b"])])
+        >>> forest.with_content({"length": [0.5, 2.0], "kind": ["x", None]})
+        Forest(1 trees, 2 nodes, 2 labels, 1 slots, columns length, kind)
+        """
+        return Forest._trusted(**{**self._columns(), "content": self._content_of(content)})
 
     def save(self, path: Any) -> None:
         """Write the forest to one file: ``.forest`` (arrays and JSON) or ``.parquet``; see `load_forest`."""

@@ -15,7 +15,14 @@ from .node_columns import MISSING, UNSEEN, frozen
 
 
 def _append_nested(
-    tree: Any, t: int, parents: list[int], slots: list[int], labels: list[int], words: dict[str | int, int], most: int
+    tree: Any,
+    t: int,
+    parents: list[int],
+    slots: list[int],
+    labels: list[int],
+    words: dict[str | int, int],
+    held: "_Held",
+    most: int,
 ) -> None:
     """Append one nested tree in pre-order; an explicit stack, because trees may be a million deep."""
     stack: list[tuple[Any, int, int, int]] = [(tree, -1, -1, 0)]  # item, its parent, slot and depth
@@ -26,6 +33,8 @@ def _append_nested(
         above.enter(item, depth)
         label, children, unseen = _split_item(item, t, len(parents) - base)
         u = len(parents)
+        if isinstance(item, Mapping) and item.get("content") is not None:
+            held.add(item["content"], u, f"tree {t}, node {u - base}")
         parents.append(parent)
         slots.append(slot)
         if label is None:
@@ -49,6 +58,32 @@ def _append_nested(
         stack.extend(reversed(pushed))
         if len(parents) + len(stack) > most:
             raise ForestError(f"tree {t}: more than {most} nodes with it; raise max_nodes if there are so many")
+
+
+class _Held:
+    """Content met so far, column by column: at which nodes, and what."""
+
+    def __init__(self) -> None:
+        self.columns: dict[str, tuple[list[int], list[Any]]] = {}
+
+    def add(self, content: Any, u: int, where: str) -> None:
+        """Note what a node holds."""
+        if not isinstance(content, Mapping):
+            raise ForestError(f"{where}: its content is {type(content).__name__}; wanted values by names of columns")
+        for name, value in content.items():
+            at, values = self.columns.setdefault(name, ([], []))
+            at.append(u)
+            values.append(value)
+
+    def whole(self, n_nodes: int) -> dict[str, Any]:
+        """Columns with a value, or None, for every node."""
+        made = {}
+        for name, (at, values) in self.columns.items():
+            whole: list[Any] = [None] * n_nodes
+            for u, value in zip(at, values, strict=True):
+                whole[u] = value
+            made[name] = whole
+        return made
 
 
 class _Above:
@@ -116,9 +151,9 @@ def forest_of_nested(
     slots: list[int] = []
     words: dict[str | int, int] = {}
     labels: list[int] = []
-    start = [0]
+    start, held = [0], _Held()
     for t, tree in enumerate(trees):
-        _append_nested(tree, t, parents, slots, labels, words, max_nodes)
+        _append_nested(tree, t, parents, slots, labels, words, held, max_nodes)
         start.append(len(parents))
     first = np.asarray(start, np.int64)
     sizes = first[1:] - first[:-1]
@@ -128,4 +163,4 @@ def forest_of_nested(
         frozen(labels, np.int32),
         np.repeat(np.arange(len(sizes)), sizes),
     )
-    return finish(pre, list(words), vocabulary, target, name, first[:-1])
+    return finish(pre, list(words), vocabulary, target, name, first[:-1], held.whole(len(parents)))

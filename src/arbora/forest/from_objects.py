@@ -23,11 +23,14 @@ def forest_of_objects(
     target: ArrayLike | None,
     name: Sequence[str] | None,
     max_nodes: int,
+    content: Mapping[str, Getter] | None = None,
 ) -> Forest:
     """What `Forest.from_objects` promises."""
     if not (type(roots) in (list, tuple) or isinstance(roots, (Iterator, np.ndarray))):
         raise ForestError(f"roots: found {type(roots).__name__}, wanted a list of roots; wrap a single tree in a list")
     walk = _Walk(_getter(label, "label"), _getter(children, "children"), children, max_nodes)
+    walk.get_content = {key: _getter(given, f"content[{key!r}]") for key, given in (content or {}).items()}
+    walk.content = {key: [] for key in walk.get_content}
     for t, root in enumerate(roots):
         walk.add(root, t)
     if isinstance(children, str) and walk.n_without == len(walk.parent) > 0:
@@ -37,7 +40,7 @@ def forest_of_objects(
     columns = (walk.parent, walk.label, walk.slot, walk.tree)
     parents, labels, slots, trees = (np.array(column, np.int64) for column in columns)
     words = list(walk.words)
-    forest = Forest.from_parents(parents, labels, slots, trees, words, target, name)
+    forest = Forest.from_parents(parents, labels, slots, trees, words, target, name, walk.content)
     return forest.with_vocabulary(sorted(words, key=natural_order) if vocabulary is None else vocabulary)
 
 
@@ -57,6 +60,14 @@ def _getter(given: Getter, what: str) -> Callable[[Any], Any]:
     return get
 
 
+def _value(get: Callable[[Any], Any], node: Any) -> Any:
+    """What a node holds; None if it has no such attribute or key."""
+    try:
+        return get(node)
+    except (AttributeError, KeyError):
+        return None
+
+
 class _Walk:
     """Columns of all trees so far, parents first."""
 
@@ -70,6 +81,8 @@ class _Walk:
         self.label: list[int] = []
         self.slot: list[int] = []
         self.tree: list[int] = []
+        self.get_content: dict[str, Callable[[Any], Any]] = {}
+        self.content: dict[str, list[Any]] = {}
 
     def add(self, root: Any, t: int) -> None:
         """Append a tree; an explicit stack, because trees may be a million deep."""
@@ -91,6 +104,8 @@ class _Walk:
             self.slot.append(slot)
             self.tree.append(t)
             self.label.append(self._code(node, where))
+            for key, get in self.get_content.items():
+                self.content[key].append(_value(get, node))
             found = list(islice(self._children(node, where), max(self.max_nodes - u - len(stack), 0) + 1))
             stack += [(child, u, k, depth + 1) for k, child in reversed(list(enumerate(found))) if child is not None]
             if len(self.parent) + len(stack) > self.max_nodes:

@@ -1,6 +1,6 @@
 """Forests from parallel arrays in any order of nodes."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -69,6 +69,7 @@ def forest_of_parents(
     vocabulary: Sequence[str] | None,
     target: ArrayLike | None,
     name: Sequence[str] | None,
+    content: Mapping[str, Any] | None = None,
 ) -> Forest:
     """See `Forest.from_parents`."""
     parents = integer_column(parent, np.int64, "parent")
@@ -90,4 +91,4 @@ def forest_of_parents(
         number = integer_column(tree, np.int64, "tree")
         _check_tree_numbers(number, parents, root)
     slots = np.where(parents < 0, np.int32(-1), slots).astype(np.int32)
-    return finish(RawColumns(parents, slots, code, number), words, vocabulary, target, name)
+    return finish(RawColumns(parents, slots, code, number), words, vocabulary, target, name, content=content)

@@ -22,12 +22,16 @@ def forest_of_table(
     order: str | None,
     no_parent: Any,
     vocabulary: Sequence[str] | None,
+    content: Sequence[str] = (),
 ) -> Forest:
     """What `Forest.from_table` promises."""
     ids, parents, labels = (_column(table, key) for key in (node, parent, label))
     trees = [None] * len(ids) if tree is None else _column(table, tree)
     orders = None if order is None else _column(table, order)
-    for key, column in ((parent, parents), (label, labels), (tree, trees), (order, orders)):
+    if isinstance(content, str):
+        raise ForestError(f"content={content!r}; wanted a list of columns of the table")
+    held = {key: _column(table, key) for key in content}
+    for key, column in ((parent, parents), (label, labels), (tree, trees), (order, orders), *held.items()):
         if column is not None and len(column) != len(ids):
             raise ForestError(f"column {node!r} has {len(ids)} rows and {key!r} {len(column)}; they must be as long")
     rows = _Rows(ids, trees, tree)
@@ -44,6 +48,7 @@ def forest_of_table(
         tree=number[sequence],
         vocabulary=vocabulary,
         name=None if tree is None else [str(one) for one in names],
+        content={key: [column[row] for row in sequence] for key, column in held.items()},
     )
 
 

@@ -44,6 +44,13 @@ def _same_slot(forest: "Forest") -> tuple[int, int, int]:
     return layout.SAME_SLOT, int(np.searchsorted(forest.tree_start, u, "right")) - 1, u
 
 
+def place_of(forest: "Forest", u: int, number: Ints | None = None) -> str:
+    """Tree and node, as messages begin; `number` as for `check_forest`."""
+    t = int(np.searchsorted(forest.tree_start, u, "right")) - 1
+    where = f"tree {t}" + (f' ("{forest.name[t]}")' if forest.name is not None else "")
+    return f"{where}, node {u - int(forest.tree_start[t]) if number is None else number[u]}"
+
+
 def _complaint(forest: "Forest", code: int, t: int, u: int, number: Ints | None) -> str:
     where = f"tree {t}" + (f' ("{forest.name[t]}")' if forest.name is not None else "")
     lo, hi = int(forest.tree_start[t]), int(forest.tree_start[t + 1])

@@ -9,7 +9,7 @@ if TYPE_CHECKING:
 
 
 def nested_tree(forest: "Forest", t: int) -> dict[str, Any]:
-    """Tree number t: label, children, and the slot where it is not the next one."""
+    """Tree number t: label, content, children, and the slot where it is not the next one."""
     lo, hi = int(forest.tree_start[t]), int(forest.tree_start[t + 1])
     parent, slot, label = (c[lo:hi].tolist() for c in (forest.parent, forest.slot, forest.label))
     made: list[dict[str, Any]] = []
@@ -18,6 +18,10 @@ def nested_tree(forest: "Forest", t: int) -> dict[str, Any]:
         if m == UNSEEN:
             node["unseen"] = True
         made.append(node)
+    for key, column in forest.content.items():
+        for holder, value in zip(made, column.nested(lo, hi), strict=True):
+            if value is not None:
+                holder.setdefault("content", {})[key] = value
     for u in sorted(range(hi - lo - 1), key=lambda u: (parent[u], slot[u])):
         siblings = made[parent[u] - lo].setdefault("children", [])
         due = siblings[-1].get("slot", len(siblings) - 1) + 1 if siblings else 0

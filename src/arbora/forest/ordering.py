@@ -32,4 +32,5 @@ def in_post_order(forest: "Forest") -> "Forest":
         vocabulary=forest.vocabulary,
         target=forest.target,
         name=forest.name,
+        content={key: column.take(order) for key, column in forest.content.items()},
     )

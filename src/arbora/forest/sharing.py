@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from .content_rows import ContentRows
 from .forest import ForestArrays
 from .kernels import hash_consing
 from .node_columns import frozen
@@ -37,7 +38,16 @@ class Contents(NamedTuple):
     Rows are what the key of a unit has in place of its label: equal contents are shared, others are not.
     """
 
-    columns: dict[str, NDArray[Any]]  # by name, each [row, ...]; nan: missing there
+    columns: dict[str, Any]  # by name, each [row] with nan or -1 where missing; of bags of words a sparse [row, word]
+
+    @property
+    def nbytes(self) -> int:
+        """Bytes of the arrays."""
+        sizes = (
+            sum(part.nbytes for part in (x.data, x.indices, x.indptr)) if sparse.issparse(x) else x.nbytes
+            for x in self.columns.values()
+        )
+        return int(sum(sizes))
 
 
 @dataclass(frozen=True)
@@ -86,7 +96,7 @@ class SharedForest:
     def nbytes(self) -> int:
         """Bytes of the arrays, with what the structure terms and counts of labels need if they have been computed."""
         arrays: list[Any] = [*self.units, self.tree_root, self.tree_id, self.tree_first]
-        arrays += [] if self.contents is None else [*self.contents.columns.values()]
+        arrays += [] if self.contents is None else [self.contents]
         counted = [self.label_counts] if "label_counts" in self.__dict__ else []
         for x in (*self.__dict__.get("structure", ()), *counted):
             arrays += [x.data, x.indices, x.indptr] if sparse.issparse(x) else [x]
@@ -117,19 +127,32 @@ class StructureCounts(NamedTuple):
     pattern: Any  # sparse [pattern, slot], 0/1
 
 
-def share(forest: ForestArrays, n_slots: int, max_units: int | None = None, shared: bool = True) -> list[SharedForest]:
+def share(
+    forest: ForestArrays,
+    n_slots: int,
+    max_units: int | None = None,
+    shared: bool = True,
+    content: ContentRows | None = None,
+) -> list[SharedForest]:
     """Split a forest into shards of about `max_units` units each; with shared=False every node is a unit of its own.
 
     Slots from n_slots - 1 on are pooled into the last one.  The cuts depend on the trees alone, never on the number
-    of threads, so neither do the results.
+    of threads, so neither do the results.  With `content`, nodes are told apart by their rows and not by labels.
     """
-    return list(iter_shards(forest, n_slots, max_units, shared))
+    return list(iter_shards(forest, n_slots, max_units, shared, content=content))
 
 
 def iter_shards(
-    forest: ForestArrays, n_slots: int, max_units: int | None = None, shared: bool = True, first_tree: int = 0
+    forest: ForestArrays,
+    n_slots: int,
+    max_units: int | None = None,
+    shared: bool = True,
+    first_tree: int = 0,
+    content: ContentRows | None = None,
 ) -> Iterator[SharedForest]:
     """Yield the shards of a forest one after another, as `share` does, from `first_tree` on."""
+    if content is not None:
+        forest = forest._replace(label=frozen(content.row, np.int32))
     limit = np.iinfo(np.int32).max - 1 if max_units is None else max_units
     crowd = np.empty(0, np.int32)
     if len(forest.slot) and forest.slot.max() >= n_slots:
@@ -141,10 +164,19 @@ def iter_shards(
     while done < n_trees:
         *columns, root = hash_consing.hash_cons(forest, crowd, done, limit, shared, _SEED)
         tree_root, tree_first, tree_id = np.unique(root, return_index=True, return_inverse=True)
-        yield SharedForest(
-            Units(*columns), tree_root.astype(np.int64), tree_id.astype(np.int64), tree_first.astype(np.int64), n_slots
-        )
+        units, contents = Units(*columns), None
+        if content is not None:
+            units, contents = _own_rows(units, content)
+        ids = (tree_root.astype(np.int64), tree_id.astype(np.int64), tree_first.astype(np.int64))
+        yield SharedForest(units, *ids, n_slots, contents)
         done += len(root)
+
+
+def _own_rows(units: Units, content: ContentRows) -> tuple[Units, Contents]:
+    """Units whose labels are rows of the contents of their shard alone."""
+    row, label = np.unique(units.label, return_inverse=True)
+    columns = {name: values[row] for name, values in content.columns.items()}
+    return units._replace(label=label.astype(np.int32)), Contents(columns)
 
 
 def _structure_counts(shard: SharedForest) -> StructureCounts:

@@ -20,6 +20,8 @@ from numpy.typing import ArrayLike, NDArray
 from ..errors import ForestError, ModelFileError
 from ..files.container import MAX_BYTES
 from ..inference import distribute
+from .content import Column, empty_column
+from .content_rows import Wanted
 from .files import read_forest
 from .forest import Forest
 from .store_manifest import read_checked, read_manifest, write_manifest
@@ -55,8 +57,10 @@ class ForestStore:
     def __init__(self, path: str | os.PathLike[str], *, memory: int = MEMORY, max_bytes: int = MAX_BYTES):
         self.path = os.path.abspath(os.fspath(path))
         self.memory, self.max_bytes = int(memory), int(max_bytes)
-        self.entries, words, self._label_count, self.token = read_manifest(self.path, self.max_bytes)
-        self.vocabulary = self._stored_vocabulary = words
+        found = read_manifest(self.path, self.max_bytes)
+        self.entries, self._label_count, self.token = found.entries, found.label_count, found.token
+        self.vocabulary = self._stored_vocabulary = found.words
+        self.content_kinds = found.content_kinds
         self._shards: tuple[Any, StoredShards] | None = None
 
     @classmethod
@@ -140,7 +144,8 @@ class ForestStore:
 
     def __repr__(self) -> str:
         sizes = f"{self.n_trees} trees, {self.n_nodes} nodes, {self.n_labels} labels, {self.n_slots} slots"
-        return f"ForestStore({sizes}, {len(self.entries)} files)"
+        columns = f", columns {', '.join(self.content_kinds)}" if self.content_kinds else ""
+        return f"ForestStore({sizes}, {len(self.entries)} files{columns})"
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (tree for part in self.parts() for tree in part)
@@ -160,17 +165,29 @@ class ForestStore:
             return iter([Forest.from_nested([], self.vocabulary)])
         return (self.part(number) for number in range(len(self.entries)))
 
-    def part(self, number: int, columns_only: bool = False) -> Forest:
-        """The forest of one file, over the vocabulary of the store; names and classes can be left out."""
+    def part(self, number: int, columns_only: bool = False, content: bool = True) -> Forest:
+        """The forest of one file, over the vocabulary of the store; names and classes, and content, can be left out."""
         entry = self.entries[number]
         path = os.path.join(self.path, entry.file)
         data = read_checked(path, entry)
-        forest, _ = read_forest(path, self.max_bytes, data=data, without=("name", "target") if columns_only else ())
+        without = (("name", "target") if columns_only else ()) + (() if content else ("content",))
+        forest, _ = read_forest(path, self.max_bytes, data=data, without=without)
         if (forest.n_trees, forest.n_nodes, forest.n_slots) != entry[1:4]:
             raise ModelFileError(f"{path}: its sizes are not those of the manifest; write the store again")
         if not self._knows(forest.vocabulary):
             raise ModelFileError(f"{path}: it has labels that the manifest has not; write the store again")
+        if content and self.content_kinds:
+            forest = forest.with_content(self._in_kinds(forest, path))
         return forest.with_vocabulary(self.vocabulary)
+
+    def _in_kinds(self, forest: Forest, path: str) -> dict[str, Column]:
+        """The columns of one file as those of the store: a column that it has not is missing there."""
+        if not set(forest.content) <= set(self.content_kinds):
+            raise ModelFileError(f"{path}: it has columns that the manifest has not; write the store again")
+        return {
+            name: forest.content[name].as_kind(kind) if name in forest.content else empty_column(kind, forest.n_nodes)
+            for name, kind in self.content_kinds.items()
+        }
 
     def _knows(self, words: Sequence[str]) -> bool:
         return self._stored_words.issuperset(words)
@@ -236,9 +253,11 @@ class ForestStore:
         told = "\0".join([*(entry.sha256 for entry in self.entries), *self.vocabulary])
         return hashlib.sha256(told.encode("utf-8", "surrogatepass")).hexdigest()
 
-    def shards(self, n_slots: int, max_units: int, shared: bool, structure: bool) -> "StoredShards":
+    def shards(
+        self, n_slots: int, max_units: int, shared: bool, structure: bool, wanted: Sequence[Wanted] = ()
+    ) -> "StoredShards":
         """The trees as models take them; what the last call kept in memory is kept as long as the settings stay."""
-        asked = (n_slots, max_units, shared, structure)
+        asked = (n_slots, max_units, shared, structure, tuple(wanted))
         if self._shards is None or self._shards[0] != asked:
             self._shards = asked, StoredShards(self, *asked)
         return self._shards[1]

@@ -6,15 +6,16 @@ import os
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
 from ..errors import ForestError, ModelFileError
 from ..files.container import read_container, write_container
 from ..files.own_outputs import MANIFEST
-from .files import pack_text, unpack_text
+from .content import KINDS, common_kind
 from .node_columns import Ints, natural_order
+from .texts import pack_text, unpack_text
 
 STORE_VERSION = 1
 SHARD_NAME = re.compile(r"shard-([0-9a-f]{16})-(\d{6,})\.forest")
@@ -30,8 +31,18 @@ class Entry(NamedTuple):
     sha256: str
 
 
-def read_manifest(folder: str, max_bytes: int) -> tuple[list[Entry], tuple[str, ...], Ints, str]:
-    """Files, vocabulary, counts of labels and token of a store."""
+class Manifest(NamedTuple):
+    """What a store says of itself."""
+
+    entries: list[Entry]
+    words: tuple[str, ...]
+    label_count: Ints
+    token: str
+    content_kinds: dict[str, str]  # columns of content, in their order
+
+
+def read_manifest(folder: str, max_bytes: int) -> Manifest:
+    """Files, vocabulary, counts of labels, token and columns of a store."""
     path = os.path.join(folder, MANIFEST)
     if os.path.isdir(folder) and not os.path.exists(path):
         raise ModelFileError(f"{folder}: it has no {MANIFEST}, so it is no finished store; run arbora convert again")
@@ -44,14 +55,15 @@ def read_manifest(folder: str, max_bytes: int) -> tuple[list[Entry], tuple[str, 
         entries = [Entry(*row) for row in header["shards"]]
         words = tuple(unpack_text("vocabulary", arrays))
         count = np.asarray(arrays["label_count"])
-        token = header["token"]
+        token, kinds = header["token"], dict(header.get("content", []))
         good = type(token) is str and len(words) == len(set(words)) and all(map(_is_sane, entries))
+        good = good and all(kind in KINDS for kind in kinds.values())
         good = good and count.shape == (len(words),) and count.dtype == np.int64 and bool((count >= 0).all())
     except (KeyError, TypeError, ValueError):
         good = False
     if not good:
         raise ModelFileError(f"{path}: its content does not make a store; write it again")
-    return entries, words, count, token
+    return Manifest(entries, words, count, token, kinds)
 
 
 def _is_sane(entry: Entry) -> bool:
@@ -83,6 +95,15 @@ class Written(NamedTuple):
     label_count: Ints
     optional: tuple[bool, bool]  # whether trees have names, and classes
     class_kind: str  # of these, as numpy calls it; empty if there are none
+    content: tuple[tuple[str, str], ...] = ()  # columns and their kinds; those without a value come with none
+
+
+def _content_kinds(parts: Sequence[tuple[tuple[str, str], ...]]) -> dict[str, str]:
+    """The columns of all files, each of the kind that its parts agree on."""
+    found: dict[str, list[str]] = {}
+    for name, kind in (pair for part in parts for pair in part):
+        found.setdefault(name, []).append(kind)
+    return {name: common_kind([kind for kind in kinds if kind] or ["numbers"], name) for name, kinds in found.items()}
 
 
 def write_manifest(folder: str, token: str, written: Sequence[Written], in_order: bool) -> None:
@@ -95,7 +116,10 @@ def write_manifest(folder: str, token: str, written: Sequence[Written], in_order
         for word, n in zip(one.words, one.label_count.tolist(), strict=True):
             total[word] = total.get(word, 0) + n
     words = sorted(total, key=natural_order) if in_order else list(total)
-    header = {"token": token, "shards": [list(one.entry) for one in written]}
+    header: dict[str, Any] = {"token": token, "shards": [list(one.entry) for one in written]}
+    columns = _content_kinds([one.content for one in written])
+    if columns:
+        header["content"] = [[name, kind] for name, kind in columns.items()]
     arrays = pack_text("vocabulary", words)
     arrays["label_count"] = np.array([total[word] for word in words], np.int64)
     write_container(os.path.join(folder, MANIFEST), "forest store", STORE_VERSION, header, arrays)

@@ -31,7 +31,8 @@ def _written(path: str, forest: Forest) -> Written:
     entry = Entry(os.path.basename(path), forest.n_trees, forest.n_nodes, forest.n_slots, sha256)
     count = np.bincount(forest.label[forest.label >= 0], minlength=forest.n_labels).astype(np.int64)
     kind = "" if forest.target is None else forest.target.dtype.kind
-    return Written(entry, forest.vocabulary, count, (forest.name is not None, forest.target is not None), kind)
+    held = tuple((name, "" if one.missing.all() else one.kind) for name, one in forest.content.items())
+    return Written(entry, forest.vocabulary, count, (forest.name is not None, forest.target is not None), kind, held)
 
 
 def write_partition(

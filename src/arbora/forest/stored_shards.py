@@ -7,6 +7,7 @@ from itertools import pairwise
 from typing import TYPE_CHECKING, Any, overload
 
 from ..inference import distribute
+from .content_rows import ContentRows, Wanted
 from .forest import Forest
 from .sharing import SharedForest, iter_shards
 
@@ -20,8 +21,17 @@ class StoredShards(Sequence[SharedForest]):
     The first ones stay, not the last used: passes come in order, so the last used would always be the wrong ones.
     """
 
-    def __init__(self, store: "ForestStore", n_slots: int, max_units: int, shared: bool, structure: bool):
+    def __init__(
+        self,
+        store: "ForestStore",
+        n_slots: int,
+        max_units: int,
+        shared: bool,
+        structure: bool,
+        wanted: tuple[Wanted, ...] = (),
+    ):
         self.store, self.settings, self.structure = store, (n_slots, max_units, shared), structure
+        self.wanted = wanted
         self._fresh()
         cluster = distribute.active()
         numbers = range(len(store.entries))
@@ -34,7 +44,7 @@ class StoredShards(Sequence[SharedForest]):
     def _fresh(self) -> None:
         self.kept: dict[tuple[int, int], SharedForest] = {}  # by file and first tree
         self.n_bytes = 0
-        self.recent: OrderedDict[int, Forest] = OrderedDict()
+        self.recent: OrderedDict[int, tuple[Forest, ContentRows | None]] = OrderedDict()
         self.lock = threading.Lock()
         self.handle: tuple[Any, Any] | None = None
 
@@ -48,7 +58,7 @@ class StoredShards(Sequence[SharedForest]):
         # What is in memory stays where it is; another process reads the files itself.
         mine = ("kept", "n_bytes", "recent", "lock", "handle")
         store = self.store
-        asked = (store.sha256, store.path, store.memory, store.max_bytes, *self.settings, self.structure)
+        asked = (store.sha256, store.path, store.memory, store.max_bytes, *self.settings, self.structure, self.wanted)
         return _arrived, (asked, {key: value for key, value in self.__dict__.items() if key not in mine})
 
     @property
@@ -72,8 +82,8 @@ class StoredShards(Sequence[SharedForest]):
         """The shard of a file that begins at a tree."""
         found = self.kept.get((number, lo))
         if found is None:
-            n_slots, max_units, shared = self.settings
-            found = next(iter_shards(self._columns(number).arrays, n_slots, max_units, shared, lo))
+            forest, rows = self._columns(number)
+            found = next(iter_shards(forest.arrays, *self.settings, lo, rows))
             self._keep(number, lo, found)
         return found
 
@@ -83,16 +93,18 @@ class StoredShards(Sequence[SharedForest]):
     def _plan(self, number: int) -> list[int]:
         """Where the trees of one file are cut."""
         cut = [0]
-        for shard in iter_shards(self._columns(number).arrays, *self.settings):
+        forest, rows = self._columns(number)
+        for shard in iter_shards(forest.arrays, *self.settings, content=rows):
             self._keep(number, cut[-1], shard)
             cut.append(cut[-1] + shard.n_trees)
         return cut
 
-    def _columns(self, number: int) -> Forest:
-        """The forest of a file; a few stay for the next shards of the same file, which other threads may want."""
+    def _columns(self, number: int) -> tuple[Forest, ContentRows | None]:
+        """The forest of a file and its contents; a few stay for other shards of the file, also of other threads."""
         with self.lock:
             if number not in self.recent:
-                self.recent[number] = self.store.part(number, columns_only=True)
+                forest = self.store.part(number, columns_only=True, content=bool(self.wanted))
+                self.recent[number] = forest, forest.rows(self.wanted)
                 while len(self.recent) > 2:
                     self.recent.popitem(last=False)
             return self.recent[number]

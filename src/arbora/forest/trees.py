@@ -5,6 +5,7 @@ from typing import Any, Protocol, Self
 
 from numpy.typing import ArrayLike, NDArray
 
+from .content_rows import Wanted
 from .forest import Forest
 from .sharing import SharedForest
 
@@ -44,6 +45,10 @@ class Trees(Protocol):
     def sha256(self) -> str:
         """Checksum of the trees and the vocabulary."""
 
+    @property
+    def content_kinds(self) -> dict[str, str]:
+        """The columns of content, and of which kind each is."""
+
     def n_unseen(self) -> int:
         """Nodes whose label the vocabulary does not have."""
 
@@ -59,5 +64,7 @@ class Trees(Protocol):
     def over_parts(self, function: Callable[..., Any], values: Any, *more: Any) -> Iterator[Any]:
         """``function(part, rows of values, *more)`` of every part, in order."""
 
-    def shards(self, n_slots: int, max_units: int, shared: bool, structure: bool) -> Sequence[SharedForest]:
-        """The trees as passes take them."""
+    def shards(
+        self, n_slots: int, max_units: int, shared: bool, structure: bool, wanted: Sequence[Wanted] = ()
+    ) -> Sequence[SharedForest]:
+        """The trees as passes take them; nodes hold what is `wanted`, or labels if that is nothing."""
