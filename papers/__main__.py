@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from arbora.cli.options import MOST_JOBS, Json, Quiet
+from arbora.cli.option_checks import MOST_JOBS
+from arbora.cli.options import Json, Quiet
 from arbora.cli.terminal import BAD_INPUT, INTERRUPTED, Teller, command, fail, print_json, usage
 
 app = typer.Typer(add_completion=False, rich_markup_mode=None)

@@ -17,7 +17,7 @@ from arbora.evaluate.hierarchy_metrics import level_f_measure, linkage_levels, s
 from arbora.inference import diagnostics
 from arbora.inference.chains import Trace, run_chains
 from arbora.models.bhmc.consensus import consensus
-from arbora.models.bhmc.estimators import RBHMC
+from arbora.models.bhmc.regularised import RBHMC
 
 from . import bhmc_pictures as pictures
 from .runs import run_all, run_one

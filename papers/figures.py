@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from arbora.evaluate.summary import agree
+from arbora.evaluate.agreement import agree
 from arbora.plot import confusion, png_bytes
 
 from . import pictures

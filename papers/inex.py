@@ -7,8 +7,8 @@ import numpy as np
 from sklearn.cluster import KMeans
 from sklearn.metrics import normalized_mutual_info_score
 
+from arbora.evaluate.agreement import agree
 from arbora.evaluate.metrics import cluster_similarity, silhouette_score, slot_label_counts
-from arbora.evaluate.summary import agree
 from arbora.plot import confusion, png_bytes
 
 from . import pictures

@@ -800,9 +800,10 @@ def test_report_of_a_saved_model(corpus: Path, model: Path, tmp_path: Path) -> N
     ],
 )
 def test_lifts_are_rounded(lift: float, elsewhere: int, wanted: str) -> None:
-    from arbora.evaluate.summary import Trait, told
+    from arbora.evaluate.traits import Trait
+    from arbora.evaluate.wording import trait_text
 
-    assert told(Trait("a", 9, elsewhere, lift)) == wanted
+    assert trait_text(Trait("a", 9, elsewhere, lift)) == wanted
 
 
 def test_report_without_matplotlib(corpus: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from arbora.cli import hierarchy, options
+from arbora.cli import hierarchy, option_checks
 from arbora.cli import terminal as tell
 from arbora.inference.verdict import Verdict
 from arbora.progress import in_words
@@ -59,6 +59,6 @@ def test_a_tree_is_printed_in_one_line(capsys):
 
 def test_a_page_says_what_was_typed_without_folders_of_the_machine(monkeypatch):
     typed = ["cluster", "/home/me/data/corpus/", "other/docs", "--report=/home/me/r.html", "-o", "/home/me/t b.csv"]
-    monkeypatch.setattr(options.sys, "argv", ["arbora", *typed])
-    told = options.command_line()
-    assert told == "arbora cluster .../corpus other/docs --report=.../r.html -o '.../t b.csv'"
+    monkeypatch.setattr(option_checks.sys, "argv", ["arbora", *typed])
+    shown = option_checks.command_line()
+    assert shown == "arbora cluster .../corpus other/docs --report=.../r.html -o '.../t b.csv'"

@@ -244,7 +244,7 @@ def test_an_estimator_shows_its_rows_to_the_consensus():
 
 
 def test_too_many_rows_for_a_consensus_get_the_draw_in_the_middle(blobs, monkeypatch):
-    monkeypatch.setattr("arbora.models.bhmc.estimators.MOST_JOINED", 10)
+    monkeypatch.setattr("arbora.models.bhmc.estimator.MOST_JOINED", 10)
     settings = {"n_iter": 20, "n_chains": 2, "random_state": 0}
     found = ab.RBHMC(**settings).fit(blobs[0])
     middle = ab.RBHMC(estimate="least_squares", **settings).fit(blobs[0])

@@ -10,8 +10,8 @@ import arbora as ab
 from arbora import Forest, TreeEditClustering, UnionEmbedding, edit_distances
 from arbora.errors import SettingError
 from arbora.models.edit import pairwise
-from arbora.models.edit.distance import bare
 from arbora.models.edit.learn_costs import learn_costs
+from arbora.models.edit.trees import bare
 from tests import examples
 
 pytestmark = pytest.mark.compiled  # the kernels are covered by the tests of distances and matchings

@@ -6,7 +6,8 @@ import pytest
 from arbora import Forest
 from arbora.datasets import make_documents
 from arbora.errors import SettingError
-from arbora.evaluate.summary import rule_told, summarise
+from arbora.evaluate.summary import summarise
+from arbora.evaluate.wording import rule_text
 from arbora.models.patterns import name_groups
 from arbora.models.patterns.naming import PatternLift, _names
 
@@ -72,5 +73,5 @@ def test_a_summary_takes_names_over() -> None:
     found = summarise(trees, labels, named=named)
     assert [c.name for c in found.clusters] == [named[0].name, named[2].name]
     assert found.clusters[0].skeleton == "a(b, c)"
-    assert rule_told(found.clusters[0].rules[0]).endswith("(in 100%)")
+    assert rule_text(found.clusters[0].rules[0]).endswith("(in 100%)")
     assert found.as_dict()["clusters"][0]["rules"][0]["coverage"] == 1.0

@@ -11,9 +11,11 @@ import arbora as ab
 from arbora import plot
 from arbora.datasets import make_random_trees
 from arbora.errors import MissingDependencyError, SettingError
+from arbora.evaluate.agreement import agree
 from arbora.evaluate.projection import principal_plane
-from arbora.evaluate.summary import agree, tree_shapes
-from arbora.inference.traces import Schedule, Seed, Trace
+from arbora.evaluate.traits import tree_shapes
+from arbora.inference.schedules import Schedule, Seed
+from arbora.inference.traces import Trace
 
 pytest.importorskip("matplotlib")
 

@@ -8,7 +8,9 @@ import pytest
 
 from arbora import Forest
 from arbora.datasets import make_documents, make_random_trees
-from arbora.evaluate.summary import MIN_LIFT, common_folder, counted, summarise, tree_shapes
+from arbora.evaluate.summary import common_folder, summarise
+from arbora.evaluate.traits import MIN_LIFT, tree_shapes
+from arbora.evaluate.wording import counted
 from tests.reference.metrics import representative_matrix, ruzicka
 
 

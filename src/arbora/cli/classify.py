@@ -7,6 +7,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as opt
+from .option_checks import check_there, command_line, load_model
 from .root import app
 from .terminal import Teller, command, print_json, usage
 
@@ -50,7 +51,7 @@ def classify(
       arbora classify classifier.arbora test/ --classes folder --output test.csv --report test.html
       arbora classify classifier.arbora new.jsonl --json
     """
-    opt.check_there(model, *paths)
+    check_there(model, *paths)
     from . import files, reading, scores
 
     with Teller(quiet).listening() as teller:
@@ -72,7 +73,7 @@ def classify(
         if report is not None:
             from ..report import write_report
 
-            write_report(fitted, forest, report, command=opt.command_line())
+            write_report(fitted, forest, report, command=command_line())
             teller.say(f"wrote {report}")
         facts = _classified_facts(columns, [str(name) for name in fitted.classes_.tolist()])
         if output is not None:
@@ -96,7 +97,7 @@ def load_classifier(path: Path) -> Any:
     """The classifier of a file, or a word on what the file holds instead."""
     from ..errors import ModelFileError
 
-    model = opt.load_model(path)
+    model = load_model(path)
     if "classes" not in model.page_parts():
         raise ModelFileError(f"{path}: this is no classifier; arbora predict assigns trees to its clusters")
     return model

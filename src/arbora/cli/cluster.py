@@ -8,6 +8,7 @@ import typer
 
 from ..models.registry import MODELS, typed
 from . import options as opt
+from .option_checks import check_jobs, check_there, command_line, given, refuse
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, usage
 
@@ -73,17 +74,17 @@ def cluster(
       arbora cluster trees.nwk --model single --states 6 --json
       arbora cluster trees.nwk --model unions --picture archetypes.png
     """
-    opt.check_there(*paths)
+    check_there(*paths)
     from . import files, reading, results
 
-    asked = opt.given(
+    asked = given(
         components=components, states=states, absent=absent, structure=structure, prior=prior, init=init,
         n_init=n_init, max_iter=max_iter, tol=tol, n_slots=n_slots, update=update, sweeps=sweeps, chains=chains,
         concentration=concentration, labels=labels or None, noise_cost=noise_cost, search=search, memory=memory,
         scheduler=scheduler, checkpoint=checkpoint,
     )  # fmt: skip
     kind = settle(kind, asked)
-    opt.check_jobs(jobs)
+    check_jobs(jobs)
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
         targets = results.Outputs(output, save, report, picture)
@@ -93,7 +94,7 @@ def cluster(
             fitted = fit(forest, kind, asked, jobs, seed, teller)
         fitted.model.provenance_["reading"] = inputs.remembered()
         fitted.facts["not_read"] = inputs.not_read
-        results.tell(forest, fitted, targets, opt.command_line(), as_json, teller)
+        results.tell(forest, fitted, targets, command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
 
@@ -113,7 +114,7 @@ def settle(kind: opt.Kind, asked: dict[str, Any]) -> opt.Kind:
     for name in asked:
         if name not in OPTIONS[kind]:
             others = ", ".join(one for one in OPTIONS if name in OPTIONS[one])
-            opt.refuse({name: asked[name]}, f"--model {kind.value} has none; only {others}: leave this out")
+            refuse({name: asked[name]}, f"--model {kind.value} has none; only {others}: leave this out")
     if kind == "mixture" and "checkpoint" in asked and "components" not in asked:
         raise usage("--checkpoint", "the search for the number of clusters has none; give --components")
     return kind
@@ -124,7 +125,7 @@ def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, se
     from .fit_by_name import fit_as
 
     settings = {NAMES.get(name, name): _plain(value) for name, value in asked.items() if name not in NOT_OF_MODELS}
-    settings |= opt.given(n_jobs=jobs) | {"random_state": seed}
+    settings |= given(n_jobs=jobs) | {"random_state": seed}
     components = asked.get("components")
     if kind != "auto":
         return fit_as(kind.value, forest, components, settings, teller)

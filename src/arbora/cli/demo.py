@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .options import Json, Quiet, Seed, command_line
+from .option_checks import command_line
+from .options import Json, Quiet, Seed
 from .root import app
 from .terminal import INTERRUPTED, Teller, command
 

@@ -5,7 +5,8 @@ from typing import Annotated
 
 import typer
 
-from .options import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad, check_jobs
+from .option_checks import check_jobs
+from .options import FormatOption, Jobs, Json, Paths, Quiet, ReadOptions, SkipBad
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, fail, print_json
 
@@ -37,7 +38,8 @@ def distances(
       arbora distances corpus/ --output distances.npz
       arbora distances trees.nwk --unordered --no-labels --output distances.csv --jobs -1
     """
-    from ..evaluate.summary import counted, tree_names
+    from ..evaluate.summary import tree_names
+    from ..evaluate.wording import counted
     from ..models.edit.distance import edit_distances
     from . import files, reading
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from .. import models
-from ..evaluate.summary import counted
+from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..models.registry import typed
 from .fitting import OPTIONS, Fitted, fit_mixture, fit_single

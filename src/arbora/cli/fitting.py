@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ..errors import ForestError
-from ..evaluate.summary import counted
+from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..inference.verdict import Verdict, judge_em
 from ..models import HiddenTree, HiddenTreeMixture

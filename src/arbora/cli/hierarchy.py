@@ -9,7 +9,8 @@ import typer
 
 from ..errors import ReadError
 from ..models.registry import typed
-from .options import HierarchyKind, Json, Quiet, ReportPage, SaveModel, Seed, about_models, command_line
+from .option_checks import command_line
+from .options import HierarchyKind, Json, Quiet, ReportPage, SaveModel, Seed, about_models
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
 
@@ -258,7 +259,7 @@ def _facts(estimator: Any, data: Any, model: str) -> dict[str, Any]:
 
 
 def _show(found: dict[str, Any], verdict: Any) -> None:
-    from ..evaluate.summary import counted
+    from ..evaluate.wording import counted
     from .show import show_verdict
 
     console = stdout_console()

@@ -5,7 +5,7 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.summary import counted
+from ..evaluate.wording import counted
 from ..models.merging import Level
 
 MOST_TOLD = 2  # steps

@@ -1,20 +1,14 @@
 """Options that commands share: their choices, their defaults from the models, and what is checked about them."""
 
 import ast
-import os
-import shlex
-import sys
-from collections.abc import Mapping
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from ..errors import ReadError
 from ..io.registry import FORMATS
 from ..models.registry import MODELS, typed
-from .terminal import usage
 
 if TYPE_CHECKING:
 
@@ -74,31 +68,6 @@ class Init(StrEnum):
     patterns = "patterns"
     kmeans = "kmeans"
     random = "random"
-
-
-class Encoding(StrEnum):
-    """Encodings of trees."""
-
-    sum = "sum"
-    weighted = "weighted"
-    log = "log"
-    posterior = "posterior"
-    score = "score"
-
-
-class Encoder(StrEnum):
-    """What a classifier turns trees into."""
-
-    patterns = "patterns"
-    mixture = "mixture"
-
-
-class Readout(StrEnum):
-    """Ways to tell classes apart."""
-
-    mlp = "mlp"
-    logistic = "logistic"
-    generative = "generative"
 
 
 def defaults(name: str) -> dict[str, Any]:
@@ -263,139 +232,3 @@ Checkpoint = Annotated[
 ]
 ClusterTable = Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")]
 Picture = Annotated[Path | None, typer.Option("--picture", help="The picture alone: .png.")]
-
-# ---- options of train-classifier ------------------------------------------------------------------------------------
-
-EncoderOption = Annotated[
-    Encoder | None,
-    typer.Option(
-        "--encoder",
-        show_default=False,
-        help="Encoder of the trees: patterns, those that trees contain; mixture, the codes of a mixture of "
-        "hidden trees. [default: patterns, or mixture if an option of it is given]",
-    ),
-]
-ReadoutOption = Annotated[
-    Readout | None,
-    typer.Option(
-        "--readout",
-        show_default=False,
-        help="Classifier on the codes: logistic, logistic regression; mlp, a neural network; generative, a model of "
-        "the trees of each class. [default: logistic for patterns, mlp for a mixture]",
-    ),
-]
-ClassComponents = Annotated[
-    int | None,
-    typer.Option(
-        "--components",
-        "-k",
-        min=1,
-        show_default=False,
-        help="Components of the mixture, or of that of each class. [default: two for each class; generative: 1]",
-    ),
-]
-ClassStates = Annotated[
-    int | None,
-    typer.Option("--states", min=1, help="Hidden states of each component. [default: 4]", show_default=False),
-]
-ClassEncoding = Annotated[
-    Encoding | None,
-    typer.Option("--encoding", help="How the mixture encodes trees. [default: score]", show_default=False),
-]
-Hidden = Annotated[
-    str | None,
-    typer.Option(
-        "--hidden",
-        metavar="N[,N...]",
-        help="Hidden units of the network; of several, the best by cross-validation. [default: 100]",
-        show_default=False,
-    ),
-]
-Balanced = Annotated[
-    bool, typer.Option("--balanced", help="Give all classes the same weight, whatever their numbers of trees.")
-]
-Calibrate = Annotated[
-    bool, typer.Option("--calibrate", help="Calibrate probabilities on held-out trees; takes longer.")
-]
-Folds = Annotated[
-    int | None,
-    typer.Option(
-        "--folds",
-        min=0,
-        show_default=False,
-        help="Parts held out in turn to estimate the error; 0 for no estimate. [default: 3, or fewer if a class "
-        "has fewer trees]",
-    ),
-]
-Novelty = Annotated[
-    float,
-    typer.Option(
-        "--novelty",
-        min=0.0,
-        max=1.0,
-        help="classify flags trees more surprising than all but this share of the training trees.",
-    ),
-]
-ClassMaxIter = Annotated[
-    int | None, typer.Option("--max-iter", min=1, help="Most iterations of EM. [default: 200]", show_default=False)
-]
-SaveClassifier = Annotated[Path | None, typer.Option("--save", help="The fitted classifier: .arbora.")]
-HeldOutTable = Annotated[
-    Path | None,
-    typer.Option("--output", "-o", help="Class given to each tree when held out: .csv, .json or .parquet."),
-]
-
-
-# ---- what is checked about options ----------------------------------------------------------------------------------
-
-MOST_JOBS = 4096  # as models.checks has it, which takes seconds to import
-FOR_TREES = "is for trees; leave it out for a model of rows"
-
-
-def refuse(options: Mapping[str, Any], why: str) -> None:
-    """End with a word on the first of these options that was given; names are as typed, or those of parameters."""
-    for option, value in options.items():
-        if value is not None:
-            raise usage(option if option.startswith("-") else f"--{option.replace('_', '-')}", why)
-
-
-def given(**options: Any) -> dict[str, Any]:
-    """The options that were given; all others are the model's own."""
-    return {key: value for key, value in options.items() if value is not None}
-
-
-def check_jobs(jobs: int | None) -> int | None:
-    """The number of threads, if it is one."""
-    if jobs is not None and jobs != -1 and not 1 <= jobs <= MOST_JOBS:
-        raise usage("--jobs", f"{jobs}; wanted a number of threads up to {MOST_JOBS:,}, or -1 for all cores")
-    return jobs
-
-
-def command_line() -> str:
-    """What was typed, without the folders of absolute paths: a page goes to people who have no business with them."""
-    return shlex.join(["arbora", *map(_without_folders, sys.argv[1:])])
-
-
-def _without_folders(word: str) -> str:
-    option, equals, value = word.partition("=") if word.startswith("-") else ("", "", word)
-    return f"{option}{equals}.../{os.path.basename(value.rstrip(os.sep))}" if os.path.isabs(value) else word
-
-
-def check_there(*paths: Path) -> None:
-    """Refuse a file that is not there before anything slow is imported; globs are left to those who expand them."""
-    for path in paths:
-        name = str(path)
-        if name != "-" and not any(c in name for c in "*?[") and not os.path.lexists(name):
-            raise ReadError(f"{path}: there is no such file; check the path")
-
-
-def load_model(path: Path) -> Any:
-    """The model in a file."""
-    import zipfile
-
-    from .. import load
-    from ..errors import ModelFileError
-
-    if path.is_file() and not zipfile.is_zipfile(path):
-        raise ModelFileError(f"{path}: this is not a model file; name one that an option --save wrote")
-    return load(path)

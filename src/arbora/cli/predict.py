@@ -5,25 +5,9 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import (
-    FOR_TREES,
-    Classes,
-    Encoding,
-    FormatOption,
-    Jobs,
-    Json,
-    Memory,
-    ModelFile,
-    Paths,
-    Quiet,
-    ReadOptions,
-    Scheduler,
-    SkipBad,
-    check_jobs,
-    check_there,
-    load_model,
-    refuse,
-)
+from .class_options import Encoding
+from .option_checks import FOR_TREES, check_jobs, check_there, load_model, refuse
+from .options import Classes, FormatOption, Jobs, Json, Memory, ModelFile, Paths, Quiet, ReadOptions, Scheduler, SkipBad
 from .root import app
 from .terminal import Teller, command, print_json, usage
 
@@ -150,7 +134,8 @@ def encode(
     check_there(model, *paths)
     from scipy import sparse
 
-    from ..evaluate.summary import counted, tree_names
+    from ..evaluate.summary import tree_names
+    from ..evaluate.wording import counted
     from . import files, reading
 
     with Teller(quiet).listening() as teller:

@@ -13,7 +13,8 @@ from typing import Any, NamedTuple, cast
 
 from .. import __version__
 from ..errors import ReadError
-from ..evaluate.summary import counted, tree_names
+from ..evaluate.summary import tree_names
+from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..forest.store import ForestStore
 from ..forest.store_writing import StoreWriter

@@ -6,6 +6,7 @@ from typing import Annotated, Any
 import typer
 
 from . import options as opt
+from .option_checks import FOR_TREES, check_there, command_line, load_model, refuse
 from .root import app
 from .terminal import Teller, command, usage
 
@@ -57,15 +58,15 @@ def report(
       arbora report classifier.arbora test/ --classes folder -o test.html
       arbora report hierarchy.arbora table.csv --classes species
     """
-    opt.check_there(model, *paths)
+    check_there(model, *paths)
     from ..report import write_report
     from . import files, reading
 
     with Teller(quiet).listening() as teller:
-        fitted = opt.load_model(model)
+        fitted = load_model(model)
         if "levels" in fitted.page_parts():
             files.check_outputs([files.Output("--output", output, (".html",))], [*paths, model])
-            opt.refuse({"--format": format, "--skip-bad": skip_bad or None, "--read": read}, opt.FOR_TREES)
+            refuse({"--format": format, "--skip-bad": skip_bad or None, "--read": read}, FOR_TREES)
             table = _table(fitted, paths, names, classes, columns)
             write_report(
                 fitted,
@@ -74,7 +75,7 @@ def report(
                 target=table.target,
                 names=table.names,
                 columns=table.columns,
-                command=opt.command_line(),
+                command=command_line(),
             )
         else:
             if columns is not None:
@@ -85,7 +86,7 @@ def report(
             files.check_outputs([files.Output("--output", output, (".html",))], read_too)
             forest = reading.read_trees(inputs, skip_bad, classes, quiet)
             with teller.working("summing up"):
-                write_report(fitted, forest, output, command=opt.command_line(), group_names=called)
+                write_report(fitted, forest, output, command=command_line(), group_names=called)
         teller.say(f"wrote {output}")
 
 

@@ -3,7 +3,7 @@
 import sys
 from typing import Any
 
-from ..evaluate.summary import counted
+from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..models import InfiniteHiddenTreeMixture, PatternMixture, TreeGrammarMixture
 from .fitting import OPTIONS, Fitted, fit_by_em

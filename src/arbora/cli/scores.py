@@ -3,7 +3,8 @@
 from collections.abc import Mapping
 from typing import Any
 
-from ..evaluate.summary import class_facts, counted
+from ..evaluate.agreement import class_facts
+from ..evaluate.wording import counted
 from .show import _table
 from .terminal import printable, stdout_console
 

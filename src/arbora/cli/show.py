@@ -7,7 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.summary import LEGEND, Summary, counted, rule_told, shape_told, told
+from ..evaluate.summary import Summary
+from ..evaluate.wording import LEGEND, counted, rule_text, shape_text, trait_text
 from ..forest.description import size_quartiles
 from ..forest.forest import Forest
 from ..forest.sharing import iter_shards
@@ -55,10 +56,10 @@ def show_summary(summary: Summary, verdict: Verdict, lines: Sequence[str], warne
             style="bold",
         )
         rows = {
-            "rules": "; ".join(rule_told(rule, MOST_LETTERS) for rule in cluster.rules),
-            "labels": ", ".join(map(told, cluster.labels)),
-            "pairs": ", ".join(map(told, cluster.pairs)),
-            "shape": shape_told(cluster),
+            "rules": "; ".join(rule_text(rule, MOST_LETTERS) for rule in cluster.rules),
+            "labels": ", ".join(map(trait_text, cluster.labels)),
+            "pairs": ", ".join(map(trait_text, cluster.pairs)),
+            "shape": shape_text(cluster),
             "skeleton": cluster.skeleton or "",
             "typical": ", ".join(map(summary.short, cluster.typical)),
         }
@@ -171,9 +172,9 @@ def forest_facts(forest: Forest, n_top: int) -> dict[str, Any]:
     A store is gone through file by file; subtrees and trees that are the same in two files count twice.
     """
     count, classes = np.zeros(forest.n_labels, np.int64), Counter[str]()
-    told, sizes, n_units, n_distinct, has_classes = [], [], 0, 0, False
+    described, sizes, n_units, n_distinct, has_classes = [], [], 0, 0, False
     for part in forest.parts():
-        told.append(part.describe())
+        described.append(part.describe())
         sizes.append(part.sizes)
         count += np.bincount(part.label[part.label >= 0], minlength=forest.n_labels)
         for shard in iter_shards(part.arrays, max(forest.n_slots, 1)):
@@ -183,14 +184,14 @@ def forest_facts(forest: Forest, n_top: int) -> dict[str, Any]:
             names, size = np.unique(part.target, return_counts=True)
             classes.update({str(name): int(n) for name, n in zip(names.tolist(), size, strict=True)})
     top = [m for m in np.argsort(-count, kind="stable")[:n_top].tolist() if count[m]]
-    n_leaves = sum(round(one["leaf_fraction"] * one["n_nodes"]) for one in told)
+    n_leaves = sum(round(one["leaf_fraction"] * one["n_nodes"]) for one in described)
     return {
         **{key: getattr(forest, key) for key in ("n_trees", "n_nodes", "n_labels", "n_slots")},
-        "n_files": len(told),
+        "n_files": len(described),
         "tree_size_quartiles": size_quartiles(np.concatenate(sizes)),
-        **{key: max(one[key] for one in told) for key in ("max_depth", "max_children")},
+        **{key: max(one[key] for one in described) for key in ("max_depth", "max_children")},
         "leaf_fraction": n_leaves / max(forest.n_nodes, 1),
-        **{key: sum(one[key] for one in told) for key in ("n_missing_labels", "n_unseen_labels")},
+        **{key: sum(one[key] for one in described) for key in ("n_missing_labels", "n_unseen_labels")},
         "top_labels": {forest.vocabulary[m]: int(count[m]) for m in top},
         "n_distinct_subtrees": n_units,
         "n_distinct_trees": n_distinct,

@@ -3,8 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from . import class_options as class_opt
 from . import options as opt
-from .options import Encoder, Readout
+from .class_options import Encoder, Readout
+from .option_checks import check_jobs, check_there, given, refuse
 from .root import app
 from .terminal import INTERRUPTED, Interrupts, Teller, command, fail, print_json, usage
 
@@ -15,21 +17,21 @@ N_FOLDS = 3  # to estimate the error by, where classes are large enough
 @command
 def train_classifier(
     paths: opt.Paths,
-    encoder: opt.EncoderOption = None,
-    readout: opt.ReadoutOption = None,
-    components: opt.ClassComponents = None,
-    states: opt.ClassStates = None,
-    encoding: opt.ClassEncoding = None,
-    hidden: opt.Hidden = None,
-    balanced: opt.Balanced = False,
-    calibrate: opt.Calibrate = False,
-    folds: opt.Folds = None,
-    novelty: opt.Novelty = 0.01,
-    max_iter: opt.ClassMaxIter = None,
+    encoder: class_opt.EncoderOption = None,
+    readout: class_opt.ReadoutOption = None,
+    components: class_opt.ClassComponents = None,
+    states: class_opt.ClassStates = None,
+    encoding: class_opt.ClassEncoding = None,
+    hidden: class_opt.Hidden = None,
+    balanced: class_opt.Balanced = False,
+    calibrate: class_opt.Calibrate = False,
+    folds: class_opt.Folds = None,
+    novelty: class_opt.Novelty = 0.01,
+    max_iter: class_opt.ClassMaxIter = None,
     seed: opt.Seed = 0,
     jobs: opt.Jobs = None,
-    save: opt.SaveClassifier = None,
-    output: opt.HeldOutTable = None,
+    save: class_opt.SaveClassifier = None,
+    output: class_opt.HeldOutTable = None,
     format: opt.FormatOption = None,
     skip_bad: opt.SkipBad = False,
     read: opt.ReadOptions = None,
@@ -51,11 +53,11 @@ def train_classifier(
       arbora train-classifier trees.jsonl -k 22 --states 8 --encoding sum --hidden 20,40,60,80,100
       arbora train-classifier trees.jsonl --readout generative --states 6 --folds 5 --json
     """
-    opt.check_there(*paths)
+    check_there(*paths)
     from . import files, reading, scores
 
-    asked = opt.given(encoding=encoding and encoding.value, hidden=hidden, balanced=balanced or None)
-    of_mixture = opt.given(components=components, states=states, max_iter=max_iter, encoding=asked.get("encoding"))
+    asked = given(encoding=encoding and encoding.value, hidden=hidden, balanced=balanced or None)
+    of_mixture = given(components=components, states=states, max_iter=max_iter, encoding=asked.get("encoding"))
     encoder = _check(encoder, readout, asked, of_mixture)
     sizes = _sizes(hidden)
     if output is not None and folds == 0:
@@ -68,8 +70,8 @@ def train_classifier(
         )
         forest = reading.read_trees(inputs, skip_bad, classes, quiet)
         folds = _check_classes(forest, folds, teller)
-        mixture = {"n_states": states or 4, "max_iter": max_iter or 200, "n_jobs": opt.check_jobs(jobs)}
-        mixture |= opt.given(n_components=components)
+        mixture = {"n_states": states or 4, "max_iter": max_iter or 200, "n_jobs": check_jobs(jobs)}
+        mixture |= given(n_components=components)
         model = _model(forest, encoder, readout, mixture, asked, sizes)
         model.set_params(calibration="temperature" if calibrate else None, novelty=novelty, random_state=seed)
         with Interrupts() as interrupts:
@@ -93,13 +95,13 @@ def _check(
 ) -> Encoder | None:
     """Refuse options that encoder or read-out do not have; the encoder, None for a generative classifier."""
     if readout is Readout.generative:
-        opt.refuse(
-            opt.given(encoder=encoder) | asked,
+        refuse(
+            given(encoder=encoder) | asked,
             "a generative classifier has none; leave this out, or choose another --readout",
         )
         return None
     if encoder is Encoder.patterns:
-        opt.refuse(of_mixture, "patterns have none; leave this out, or use --encoder mixture")
+        refuse(of_mixture, "patterns have none; leave this out, or use --encoder mixture")
     if encoder is None:
         encoder = Encoder.mixture if of_mixture else Encoder.patterns
     if "hidden" in asked and (readout or _own_readout(encoder)) is Readout.logistic:
@@ -125,7 +127,7 @@ def _sizes(hidden: str | None) -> list[int]:
 def _check_classes(forest: Any, folds: int | None, teller: Teller) -> int:
     """Into how many parts the trees are split; every class must have a tree in each."""
     from ..errors import ReadError
-    from ..evaluate.summary import counted
+    from ..evaluate.wording import counted
 
     if forest.target is None:
         raise ReadError("the classes of these trees are not known; name them by --classes folder or --classes FILE.csv")

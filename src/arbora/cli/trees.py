@@ -5,7 +5,8 @@ from typing import Annotated, Any
 
 import typer
 
-from .options import Classes, FormatOption, Json, Paths, Quiet, ReadOptions, SkipBad, check_there
+from .option_checks import check_there
+from .options import Classes, FormatOption, Json, Paths, Quiet, ReadOptions, SkipBad
 from .root import app
 from .terminal import Teller, command, print_json, usage
 
@@ -95,7 +96,7 @@ def convert(
       arbora convert "treebank/*.mrg" treebank.jsonl --read leaves=false
       arbora convert old/ new/ all.parquet --skip-bad
     """
-    from ..evaluate.summary import counted
+    from ..evaluate.wording import counted
     from ..forest.store import SHARD_NODES
     from ..io import write_jsonl
     from . import files, reading

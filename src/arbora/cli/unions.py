@@ -2,7 +2,7 @@
 
 from typing import Any
 
-from ..evaluate.summary import counted
+from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..inference.verdict import Verdict
 from ..models import TreeUnionMixture

@@ -100,7 +100,7 @@ def silhouette_samples(
     _check_metric(metric)
     if convention not in ("sklearn", "paper"):
         raise ValueError(f'convention={convention!r}; wanted "sklearn" or "paper"')
-    grouped = _group(_as_counts(data), labels)
+    grouped = group_trees(_as_counts(data), labels)
     cells, n_data, n_clusters = grouped.cells, len(grouped.cell), len(grouped.cells.cluster_size)
     if n_clusters < 2:
         raise ValueError(f"found {n_clusters} cluster(s) in labels; the silhouette needs 2 or more to compare")
@@ -146,7 +146,7 @@ def cluster_similarity(data: Any, labels: ArrayLike, n_jobs: int | None = None) 
     array([[1.  , 0.25],
            [0.25, 0.5 ]])
     """
-    grouped = _group(_as_counts(data), labels)
+    grouped = group_trees(_as_counts(data), labels)
     n_clusters = len(grouped.cells.cluster_size)
 
     def add_up(block: NDArray[np.int64]) -> Floats:
@@ -173,7 +173,7 @@ class _Grouped(NamedTuple):
     cell: NDArray[np.int64]  # of each datum: which (row, cluster)
 
 
-def _group(counts: sp.csr_array, labels: ArrayLike) -> _Grouped:
+def group_trees(counts: sp.csr_array, labels: ArrayLike) -> _Grouped:
     """Merge identical rows, which all have the same distances, and count the clusters of the data that share one."""
     cluster, n_clusters = _check_labels(labels, counts.shape[0])
     packed, n_columns = _pack(counts)

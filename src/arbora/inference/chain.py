@@ -12,7 +12,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArboraError, ChainError
-from .traces import Checkpoint, Record, Schedule, Seed, Stored, generator_state
+from .checkpoints import Checkpoint, Stored
+from .records import Record
+from .schedules import Schedule, Seed, generator_state
 
 State = TypeVar("State")
 

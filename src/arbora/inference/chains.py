@@ -18,8 +18,11 @@ from ..errors import ChainError
 from ..progress import Progress
 from . import distribute, places
 from .chain import Plan, Sampler, State
+from .checkpoints import stored_seed
+from .records import Record
+from .schedules import Schedule, Seed
 from .settling import Settled
-from .traces import Record, Schedule, Seed, Trace, load_trace, stored_seed
+from .traces import Trace, load_trace
 
 __all__ = ["Sampler", "Settled", "Trace", "load_trace", "run_chains"]
 

@@ -22,7 +22,8 @@ from ..errors import ArboraError, ChainError
 from ..progress import Progress
 from . import distribute
 from .chain import Chain, Plan, Sampler, advance
-from .traces import Record, Stored
+from .checkpoints import Stored
+from .records import Record
 
 log = logging.getLogger(__name__)
 

@@ -24,8 +24,6 @@ IN_WORDS = {
     "entropy": "the entropy of the sizes",
 }
 
-Ints = NDArray[np.int64]
-
 
 class Verdict(NamedTuple):
     """How far to trust a fit.

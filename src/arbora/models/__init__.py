@@ -12,8 +12,8 @@ if TYPE_CHECKING:
 
     from numpy.typing import NDArray
 
-    from .bhmc.estimators import BHMC as BHMC
-    from .bhmc.estimators import RBHMC as RBHMC
+    from .bhmc.estimator import BHMC as BHMC
+    from .bhmc.regularised import RBHMC as RBHMC
     from .classifiers.generative import GenerativeTreeClassifier as GenerativeTreeClassifier
     from .classifiers.slot_label_counts import SlotLabelCounts as SlotLabelCounts
     from .classifiers.tree_classifier import TreeClassifier as TreeClassifier

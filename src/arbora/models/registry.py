@@ -128,14 +128,14 @@ MODELS = {
         warm_up=({"n_iter": 4, "n_chains": 1, "random_state": 0},),
     ),
     "BHMC": Model(
-        "bhmc.estimators",
+        "bhmc.estimator",
         ("levels", "sampled", "draws"),
         hierarchy="bhmc",
         about="a tree of mixtures",
         warm_up=({"n_iter": 4, "n_chains": 1, "random_state": 0},),
     ),
     "RBHMC": Model(
-        "bhmc.estimators",
+        "bhmc.regularised",
         ("levels", "sampled", "draws"),
         hierarchy="rbhmc",
         about="a tree of mixtures that keeps siblings apart",

@@ -6,8 +6,9 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SettingError
+from ..evaluate.agreement import Agreement
 from ..evaluate.projection import principal_plane
-from ..evaluate.summary import Agreement, counted
+from ..evaluate.wording import counted
 from .base import COLOURS, INK, MARKERS, MAX_LISTED, axes_of, colour_of, new_figure, plain_sides, short_name
 
 Floats = NDArray[np.float64]

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from ..errors import SettingError
-from ..evaluate.summary import counted, tree_shapes
+from ..evaluate.traits import tree_shapes
+from ..evaluate.wording import counted
 from ..forest.forest import as_forest
 from .base import INK, MARKERS, axes_of, colour_of, plain_sides, short_name
 

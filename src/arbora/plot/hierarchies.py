@@ -7,7 +7,7 @@ from numpy.typing import ArrayLike
 
 from ..evaluate.hierarchy import Hierarchy
 from ..evaluate.projection import plane
-from ..evaluate.summary import counted
+from ..evaluate.wording import counted
 from .base import COLOURS, INK, MARKERS, axes_of, new_figure, plain_sides
 
 MOST_NAMED = 40  # rows written out beside the tree

@@ -6,7 +6,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import SettingError
-from ..evaluate.summary import counted, tree_names
+from ..evaluate.summary import tree_names
+from ..evaluate.wording import counted
 from ..forest.forest import as_forest
 from .base import INK, axes_of, plain_sides, short_name
 

@@ -4,7 +4,9 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.summary import class_facts, common_folder, counted, tree_names
+from ..evaluate.agreement import class_facts
+from ..evaluate.summary import common_folder, tree_names
+from ..evaluate.wording import counted
 from . import columns as col
 from .clusters import Grouped, as_forest_with, data_facts, gather_groups, parameters
 from .gather import Context

@@ -8,8 +8,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SettingError
+from ..evaluate.agreement import Agreement
 from ..evaluate.metrics import silhouette_samples, slot_label_counts
-from ..evaluate.summary import Agreement, Cluster, Summary, counted, summarise, tree_names
+from ..evaluate.summary import Cluster, Summary, summarise, tree_names
+from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..forest.node_columns import UNSEEN, natural_order
 from ..models.assignments import Assignments

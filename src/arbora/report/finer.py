@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluate.summary import agree
+from ..evaluate.agreement import agree
 from ..models.patterns import Namer
 from .clusters import Grouped, confusion
 from .levels import MAX_LOOKED_AT, costs, other_cards

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ..evaluate.summary import agree, common_folder, summarise, tree_names
+from ..evaluate.agreement import agree
+from ..evaluate.summary import common_folder, summarise, tree_names
 from ..models.merging import Level, coarser_levels
 from ..models.patterns import Namer
 from . import columns as col

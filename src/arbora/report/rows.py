@@ -7,8 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import ArboraError
+from ..evaluate.agreement import agree
 from ..evaluate.projection import plane
-from ..evaluate.summary import agree, counted
+from ..evaluate.wording import counted
 from ..inference import diagnostics
 from . import columns as col
 from .clusters import Grouped, confusion

@@ -11,10 +11,12 @@ from ...forest.forest import Forest
 from ..file_checks import check_array
 from ..settings import check_count, check_number
 from . import pairwise
-from .distance import Costs, all_distances, bare, make_costs, without_labels
+from .costs import Costs, make_costs
+from .distance import all_distances
 from .kernels import tree_cliques
 from .learn_costs import learn_costs
 from .matrix_clustering import MatrixClustering
+from .trees import bare, without_labels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

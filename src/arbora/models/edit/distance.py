@@ -9,46 +9,28 @@ exactly by branch and bound (kernels/tree_cliques.py) within a budget, and said 
 import hashlib
 import os
 import warnings
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ForestError, InexactWarning, SettingError
+from ...errors import ForestError, InexactWarning
 from ...files.container import digest
 from ...forest.forest import Forest
-from ...forest.kernels import layout
-from ...forest.node_columns import MISSING
 from ..forest_estimator import read_or_convert
 from ..settings import check_count, n_threads
+from .costs import Costs, NodeCost, RenameCost, make_costs
 from .kernels import tree_cliques, tree_edit
 from .matrix_filling import Filling
+from .trees import bare, kind_first, kinds_of_trees, list_trees, read_forest, without_labels
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-#: One cost for every node, or costs by label; labels not named cost 1.
-NodeCost = float | Mapping[str, float]
-#: One cost for every change of label, or costs by (from, to); pairs not named cost 1.
-RenameCost = float | Mapping[tuple[str, str], float]
 
 # Pairs between two looks at Ctrl-C: a pair takes microseconds in order, and up to seconds without.
 _ORDERED_BLOCK, _UNORDERED_BLOCK = 4096, 16
-MOST_TABLED = 5_000  # labels: a table of renames is square in them
-
-
-class Costs(NamedTuple):
-    """Costs over a vocabulary, as kernels take them; rows and entries are label + 2, so that -2 and -1 have theirs."""
-
-    delete: Floats
-    insert: Floats
-    rename: Floats  # (n_labels + 2, n_labels + 2), or 1 x 1: the one price of a rename
-
-    @property
-    def symmetric(self) -> bool:
-        """Whether the distance is the same both ways."""
-        return np.array_equal(self.delete, self.insert) and np.array_equal(self.rename, self.rename.T)
 
 
 class EditMapping(NamedTuple):
@@ -324,117 +306,3 @@ def _warn_if_inexact(n_inexact: int, n_pairs: int) -> None:
             InexactWarning,
             stacklevel=4,
         )
-
-
-# ---- trees and costs as kernels take them ---------------------------------------------------------------------------
-
-
-def bare(forest: Forest) -> Forest:
-    """The trees alone: forests with and without classes or names can then be joined."""
-    return forest.with_target(None).with_name(None)
-
-
-def without_labels(forest: Forest) -> Forest:
-    """The same shapes, every label missing."""
-    return Forest._trusted(**{**forest._columns(), "label": np.full(forest.n_nodes, MISSING), "vocabulary": ()})
-
-
-def kinds_of_trees(forest: Forest, ordered: bool) -> Ints:
-    """A number for each tree that equal trees share: equal in order, or up to the order of siblings."""
-    children: list[list[int]] = [[] for _ in range(forest.n_nodes)]
-    number: dict[tuple[int, ...], int] = {}
-    kind = np.empty(forest.n_nodes, np.int64)
-    parent = forest.parent.tolist()
-    if ordered:  # siblings join their parent's list by slot, whatever their order in the columns
-        for u in np.lexsort((forest.slot, forest.parent)).tolist():
-            if parent[u] >= 0:
-                children[parent[u]].append(u)
-        for u, label in enumerate(forest.label.tolist()):  # children precede parents
-            kind[u] = number.setdefault((label, *(int(kind[v]) for v in children[u])), len(number))
-            children[u] = []
-    else:
-        for u, label in enumerate(forest.label.tolist()):
-            kind[u] = number.setdefault((label, *sorted(children[u])), len(number))
-            children[u] = []
-            if parent[u] >= 0:
-                children[parent[u]].append(int(kind[u]))
-    return np.unique(kind[forest.tree_start[1:] - 1], return_inverse=True)[1].astype(np.int64)
-
-
-def kind_first(kind: Ints) -> Ints:
-    """The first tree of each kind."""
-    return np.unique(kind, return_index=True)[1].astype(np.int64)
-
-
-def read_forest(forest: Forest, costs: Costs) -> tuple[tree_edit.Reading, tree_edit.Reading]:
-    """The trees in post-order, and in that of their mirror images."""
-    return _read(forest, costs, 1), _read(forest, costs, -1)
-
-
-def _read(forest: Forest, costs: Costs, sign: int) -> tree_edit.Reading:
-    siblings = np.lexsort((sign * forest.slot.astype(np.int64), forest.parent))
-    order, start = layout.post_order(forest.parent, siblings, forest.tree_start[1:] - 1)
-    parent = forest.parent.copy()  # writable, as kernels pass it
-    first, key_start, key, work = tree_edit.read_order(parent, order, start)
-    label = forest.label[order]
-    return tree_edit.Reading(
-        start, label, first, costs.delete[label + 2], costs.insert[label + 2], key_start, key, work, order
-    )
-
-
-def list_trees(forest: Forest, costs: Costs) -> tree_cliques.Trees:
-    """The trees as the unordered distance takes them."""
-    parent = np.where(forest.parent < 0, np.repeat(forest.tree_start[1:], forest.sizes), forest.parent)
-    parent -= np.repeat(forest.tree_start[:-1], forest.sizes)
-    label = forest.label.copy()
-    return tree_cliques.Trees(forest.tree_start.copy(), parent, label, costs.delete[label + 2], costs.insert[label + 2])
-
-
-def make_costs(
-    vocabulary: tuple[str, ...], labels: bool, delete: NodeCost, insert: NodeCost, rename: RenameCost
-) -> Costs:
-    """Check the costs and lay them out by label; labels the vocabulary does not know are allowed and do not occur."""
-    if not labels:
-        for name, cost in (("delete", delete), ("insert", insert)):
-            if isinstance(cost, Mapping):
-                raise SettingError(f"{name}: costs by label, but labels=False ignores labels; give one number")
-        words: tuple[str, ...] = ()
-        return Costs(_by_label("delete", delete, words), _by_label("insert", insert, words), np.zeros((1, 1)))
-    table = np.full((1, 1), 1.0)
-    if not isinstance(rename, Mapping):
-        table[0, 0] = _one_cost("rename", rename)
-    elif rename:
-        table = _rename_table(vocabulary, rename)
-    return Costs(_by_label("delete", delete, vocabulary), _by_label("insert", insert, vocabulary), table)
-
-
-def _by_label(name: str, cost: NodeCost, vocabulary: tuple[str, ...]) -> Floats:
-    if not isinstance(cost, Mapping):
-        return np.full(len(vocabulary) + 2, _one_cost(name, cost))
-    known = {str(label): _one_cost(f"{name}[{label!r}]", value) for label, value in cost.items()}
-    return np.array([1.0, 1.0, *(known.get(word, 1.0) for word in vocabulary)])
-
-
-def _rename_table(vocabulary: tuple[str, ...], rename: Mapping[tuple[str, str], float]) -> Floats:
-    if len(vocabulary) > MOST_TABLED:
-        raise SettingError(f"rename: costs by label for {len(vocabulary)} labels; at most {MOST_TABLED}; give a number")
-    table = np.ones((len(vocabulary) + 2,) * 2)
-    np.fill_diagonal(table, 0.0)
-    index = {word: m + 2 for m, word in enumerate(vocabulary)}
-    for pair, value in rename.items():
-        if not isinstance(pair, tuple) or len(pair) != 2:
-            raise SettingError(f"rename: key {pair!r}; wanted a pair of labels (from, to)")
-        one, two = str(pair[0]), str(pair[1])
-        cost = _one_cost(f"rename[{one!r}, {two!r}]", value)
-        if one in index and two in index:
-            table[index[one], index[two]] = cost
-            if (pair[1], pair[0]) not in rename:  # the way back costs the same unless it is named
-                table[index[two], index[one]] = cost
-    return table
-
-
-def _one_cost(name: str, cost: Any) -> float:
-    is_number = isinstance(cost, (int, float, np.integer, np.floating)) and not isinstance(cost, bool)
-    if not is_number or not 0.0 <= cost < np.inf:
-        raise SettingError(f"{name}={cost!r}; wanted a finite cost of 0 or more")
-    return float(cost)

@@ -17,8 +17,10 @@ from scipy.sparse.csgraph import shortest_path
 
 from ...errors import SettingError
 from ...forest.forest import Forest
-from .distance import Costs, all_distances, kind_first, kinds_of_trees, list_trees
+from .costs import Costs
+from .distance import all_distances
 from .kernels import tree_cliques, tree_edit
+from .trees import kind_first, kinds_of_trees, list_trees
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

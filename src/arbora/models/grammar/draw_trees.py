@@ -3,7 +3,6 @@
 import logging
 
 import numpy as np
-from numpy.typing import NDArray
 
 from ...errors import ArboraError
 from ...forest.forest import Forest
@@ -14,7 +13,6 @@ from .events import MAX_JUMP, N_KINDS, Alphabet, Ints
 from .kernels import draw
 
 log = logging.getLogger(__name__)
-Floats = NDArray[np.float64]
 
 MOST_REDRAWN = 1000  # times for one tree, beyond which the model is said not to make such trees
 

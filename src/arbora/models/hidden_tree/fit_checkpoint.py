@@ -16,7 +16,8 @@ import numpy as np
 from ...errors import ModelFileError, SettingError
 from ...files.container import read_container, write_container
 from ...inference.em import EMResult
-from ...inference.traces import generator_state, put, take
+from ...inference.records import put, take
+from ...inference.schedules import generator_state
 from ..model_file import plain
 from . import tree_model as tm
 from .passes import MixtureParams

@@ -10,8 +10,8 @@ from ...errors import SettingError
 from ...forest.forest import Forest
 from ...progress import Progress
 from ..edit import pairwise
-from ..edit.distance import bare
 from ..edit.matrix_clustering import MatrixClustering
+from ..edit.trees import bare
 from ..file_checks import check_array
 from ..settings import check_number, n_threads
 from .node_codes import CODES, Code, CodeName, make_code

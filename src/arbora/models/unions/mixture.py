@@ -30,7 +30,6 @@ from .working_union import (
 
 log = logging.getLogger(__name__)
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 SEARCHES = ("full", "greedy")
 

@@ -17,7 +17,6 @@ from .packed import UnionStore, best_partner
 from .working_union import Samples, Union, merge, single, take_out, union_length
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _LAZY_BATCH = 32  # pairs, and one more for 20 unions, whose bounds are replaced by gains at a time
 

@@ -15,7 +15,6 @@ from .working_union import (
 )
 
 Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 
 _PER_UNION = ("parent", "node_count", "entry", "entry_count", "member", "node_match")
 

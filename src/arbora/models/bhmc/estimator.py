@@ -1,8 +1,8 @@
-"""BHMC and RBHMC: a tree of groups whose nodes are mixtures that share components (Huang et al. 2021; see bhmc.md)."""
+"""BHMC: a tree of groups whose nodes are mixtures that share components (Huang et al. 2021; see bhmc.md)."""
 
 import logging
 import os
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -20,6 +20,7 @@ from .consensus import MOST_JOINED, consensus, least_expected_vi
 from .kernels import bhmc
 from .kernels.bhmc import SweepSettings
 from .predictor import Predictor
+from .rivals import Rival, compare
 from .sampler import HierarchySampler, OneGroup, Start, one_group
 from .starts import MOST_LINKED, ward_start
 
@@ -34,20 +35,6 @@ N_PROJECTED = 10  # principal components kept of wide data
 MIXED_UNITS = 10.0  # largest over median deviation of the columns from which on their units must differ
 MOST_LEAVES = 100_000
 MOST_LEVELS = 100
-TOTAL_STRENGTH = 5.0  # regularization times number of rows, by default; bhmc.md says why and what was tried
-
-
-class Rival(NamedTuple):
-    """A hierarchy beside the others, by the measures of `arbora.evaluate.hierarchy_metrics`."""
-
-    name: str
-    n_groups: tuple[int, ...]  # by level
-    inner: float  # AID
-    inner_shared: float  # AID without nodes of one datum
-    outer: float  # AOD
-    dasgupta: float
-    purity: float  # with known classes, else nan
-    f_measure: tuple[float, ...]  # by level, with known classes
 
 
 class BHMC(VectorEstimator):
@@ -307,24 +294,8 @@ class BHMC(VectorEstimator):
     def compare(self, target: ArrayLike | None = None) -> list[Rival]:
         """The tree beside Ward and average linkage with as many groups on each level; `target` are known classes."""
         check_is_fitted(self, "level_labels_")
-        near = hierarchy_metrics.similarity(self.rows_)
-        found = []
-        for name, levels in {type(self).__name__: self.level_labels_, **self.linked_}.items():
-            tree = Hierarchy.from_levels(levels)
-            apart = hierarchy_metrics.separation(self.rows_, levels)
-            found.append(
-                Rival(
-                    name,
-                    tuple(len(np.unique(row)) for row in levels),
-                    apart.inner,
-                    apart.inner_shared,
-                    apart.outer,
-                    hierarchy_metrics.dasgupta_cost(near, tree),
-                    float("nan") if target is None else hierarchy_metrics.tree_purity(target, tree),
-                    () if target is None else tuple(hierarchy_metrics.level_f_measure(target, levels).tolist()),
-                )
-            )
-        return found
+        trees = {type(self).__name__: self.level_labels_, **self.linked_}
+        return compare(self.rows_, trees, target)
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
@@ -372,103 +343,6 @@ class BHMC(VectorEstimator):
     def predict(self, X: Any) -> Ints:
         """Group of new rows on the level of `labels_`."""
         return np.asarray(self.predict_levels(X)[self._label_level])
-
-
-class RBHMC(BHMC):
-    """`BHMC` with a max-margin regulariser that separates siblings.
-
-    Every node has a direction.  A row pays 2 x `regularization` for each unit by which its score along the direction of
-    its own node falls short of a sibling's score plus `margin`, at the worst level of its path.
-
-    Parameters
-    ----------
-    depth : int, default 3
-        Levels below the root.
-    regularization : float or None, default None
-        Strength of the regulariser, C in the paper; None is 5 / number of rows.  With 0 this is `BHMC`.
-    margin : float, default 10.0
-        Margin between the score of a node and those of its siblings, epsilon_0 in the paper.
-    direction_scale : float, default 1.0
-        Standard deviation of the prior of directions, nu_0 in the paper.
-    intercept : bool, default False
-        Whether a boundary between siblings may lie anywhere.  Without it, as in the paper, all boundaries pass through
-        the mean of the data.
-    tree, branching, procedure
-        As in `BHMC`.
-    path_concentration, weight_concentration, root_concentration
-        As in `BHMC`.
-    component_variance, mean_variance, scaling, n_projected, start, estimate
-        As in `BHMC`.
-    n_iter, burn_in, thin, n_chains, checkpoint, n_jobs, random_state, verbose
-        As in `BHMC`.
-
-    Attributes
-    ----------
-    labels_, level_labels_, hierarchy_, component_, variance_, trace_
-        As in `BHMC`.
-
-    See Also
-    --------
-    BHMC : the model without the regulariser.
-
-    References
-    ----------
-    Huang, Ng, Laitonjam and Hurley (2021), Posterior regularization on Bayesian hierarchical mixture clustering,
-    arXiv:2105.06903.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> from arbora import RBHMC
-    >>> rows = np.random.default_rng(0).normal(size=(30, 2)) + 8.0 * (np.arange(30) % 3)[:, None]
-    >>> RBHMC(depth=2, n_iter=60, n_chains=1, random_state=0).fit(rows).labels_.shape
-    (30,)
-    """
-
-    def __init__(
-        self,
-        depth: int = 3,
-        *,
-        regularization: float | None = None,
-        margin: float = 10.0,
-        direction_scale: float = 1.0,
-        intercept: bool = False,
-        tree: Literal["finite", "nested"] = "finite",
-        branching: int = 5,
-        procedure: Literal["exact", "own", "paper"] = "exact",
-        path_concentration: float = 1.0,
-        weight_concentration: float = 0.5,
-        root_concentration: float = 1.0,
-        component_variance: float | None = None,
-        mean_variance: float | None = None,
-        scaling: Literal["auto", "columns", "common"] | None = "auto",
-        n_projected: int | None = N_PROJECTED,
-        start: Literal["ward", "prior"] = "ward",
-        estimate: Estimate = "consensus",
-        n_iter: int = 1000,
-        burn_in: int | None = None,
-        thin: int = 5,
-        n_chains: int = 4,
-        checkpoint: str | os.PathLike[str] | None = None,
-        n_jobs: int | None = None,
-        random_state: Any = None,
-        verbose: int = 0,
-    ):
-        self._remember(locals())
-
-    def _check_settings(self) -> None:
-        super()._check_settings()
-        if self.regularization is not None:
-            check_number("regularization", self.regularization, 0.0, 1e6)
-        check_number("margin", self.margin, 0.0, 1e6)
-        check_number("direction_scale", self.direction_scale, 1e-6, 1e6)
-
-    def _regularizer(self, n_rows: int) -> tuple[float, float, float]:
-        strength = TOTAL_STRENGTH / n_rows if self.regularization is None else self.regularization
-        return strength, self.margin, self.direction_scale
-
-    def _has_intercept(self) -> bool:
-        return bool(self.intercept)
 
 
 def principal_axes(rows: Floats, n: int) -> Floats:
