@@ -11,7 +11,15 @@ project_copyright = author
 release = re.findall(r'^__version__ = "(.+)"', _source, re.MULTILINE)[0]
 version = release
 
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon", "sphinx_gallery.gen_gallery"]
+extensions = [
+    "myst_parser",
+    "sphinx.ext.autodoc",
+    "sphinx.ext.napoleon",
+    "sphinx.ext.viewcode",
+    "sphinx_copybutton",
+    "sphinx_design",
+    "sphinx_gallery.gen_gallery",
+]
 napoleon_google_docstring = False
 napoleon_use_param = napoleon_use_rtype = napoleon_use_keyword = False  # types are words, not links
 napoleon_custom_sections = [("Attributes", "params_style")]
@@ -26,12 +34,30 @@ sphinx_gallery_conf = {
 autodoc_typehints = "none"  # the docstrings say what matters
 autodoc_member_order = "bysource"
 default_role = "literal"  # names between single backquotes, as the docstrings write them
-myst_enable_extensions = ["dollarmath", "deflist"]
+myst_enable_extensions = ["colon_fence", "dollarmath", "deflist"]
 myst_heading_anchors = 3
 exclude_patterns = ["_build", "reproduction"]  # the tables are included by reproduction.md
 nitpicky = True
 
-html_theme = "alabaster"
-html_theme_options = {"description": "Probabilistic clustering of trees", "page_width": "1100px"}
+copybutton_prompt_text = r">>> |\.\.\. |\$ "
+copybutton_prompt_is_regexp = True
+
+html_theme = "pydata_sphinx_theme"
+html_title = f"Arbora {release}"
+html_static_path = ["_static"]
+html_css_files = ["arbora.css"]
 html_show_sphinx = False
 html_copy_source = False
+html_show_sourcelink = False
+html_theme_options = {
+    "logo": {"text": "Arbora"},
+    "header_links_before_dropdown": 5,
+    "navbar_align": "left",
+    "show_toc_level": 2,
+    "secondary_sidebar_items": ["page-toc"],
+    "footer_start": ["copyright"],
+    "footer_end": [],
+    "pygments_light_style": "tango",
+    "pygments_dark_style": "github-dark",
+}
+html_sidebars = {"index": []}

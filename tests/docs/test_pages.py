@@ -103,7 +103,8 @@ def test_no_example_is_left_out():
         languages = re.findall(r"^```(\S+)", page.read_text(encoding="utf-8"), re.MULTILINE)
         bare = re.findall(r"^```\n(arbora .*)", page.read_text(encoding="utf-8"), re.MULTILINE)
         assert not bare, (page, bare)
-        assert set(languages) <= {"python", "pycon", "sh", "text", "{include}", "{toctree}", "{eval-rst}"}, page
+        directives = {"{include}", "{image}", "{toctree}", "{eval-rst}"}
+        assert set(languages) <= {"python", "pycon", "sh", "text"} | directives, page
 
 
 def test_a_wrong_example_is_noticed(monkeypatch, folder):
