@@ -17,6 +17,7 @@ LAYERS = (
     ("models",),
     ("models.patterns",),
     ("models.bhmc", "models.edit", "models.gaussian", "models.grammar", "models.hidden_tree"),
+    ("models.transducer",),
     ("models.classifiers", "models.unions"),
     ("datasets",),
     ("plot",),

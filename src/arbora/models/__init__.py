@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from .bhmc.regularised import RBHMC as RBHMC
     from .classifiers.generative import GenerativeTreeClassifier as GenerativeTreeClassifier
     from .classifiers.slot_label_counts import SlotLabelCounts as SlotLabelCounts
+    from .classifiers.transducer import TransducerClassifier as TransducerClassifier
     from .classifiers.tree_classifier import TreeClassifier as TreeClassifier
     from .edit.clustering import TreeEditClustering as TreeEditClustering
     from .forest_estimator import ForestEstimator as ForestEstimator
@@ -28,6 +29,7 @@ if TYPE_CHECKING:
     from .model_file import SavedEstimator
     from .patterns.mixture import PatternMixture as PatternMixture
     from .patterns.transformer import TreePatterns as TreePatterns
+    from .transducer.transducer import TreeTransducer as TreeTransducer
     from .unions.embedding import UnionEmbedding as UnionEmbedding
     from .unions.mixture import TreeUnionMixture as TreeUnionMixture
     from .unions.tree_union import TreeUnion as TreeUnion

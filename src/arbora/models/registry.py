@@ -150,6 +150,12 @@ MODELS = {
         ),
     ),
     "GenerativeTreeClassifier": Model("classifiers.generative", ("classes", "probabilities")),
+    "TransducerClassifier": Model(
+        "classifiers.transducer",
+        ("classes", "probabilities"),
+        warm_up=({"n_states": 2, "max_iter": 2, "random_state": 0},),
+    ),
+    "TreeTransducer": Model("transducer.transducer"),
     "TreePatterns": Model("patterns.transformer", ("codes",)),
     "SlotLabelCounts": Model("classifiers.slot_label_counts", ("codes",)),
 }
