@@ -399,6 +399,19 @@ def test_outputs_come_in_many_forms(tmp_path):
     numbers = [float("nan") if m < 0 else float(m) for m in label]
     assert np.array_equal(model.fit(forest, np.array(numbers)).output_prob_, wanted)
     assert model.outputs_.tolist() == [0.0, 1.0]
+    role = [None if m < 0 else "xy"[m] for m in label]
+    with_columns = forest.with_content(
+        {"role": role, "number": numbers, "flag": [None if m < 0 else m > 0 for m in label]}
+    )
+    assert np.array_equal(model.fit(with_columns, "role").output_prob_, wanted)
+    assert model.outputs_.tolist() == ["x", "y"]
+    assert np.array_equal(model.fit(with_columns, "number").output_prob_, wanted)
+    assert np.array_equal(model.fit(with_columns, "flag").output_prob_, wanted)
+    assert model.transduce(with_columns).content == {}
+    stored = ab.ForestStore.write(with_columns, tmp_path / "c", shard_nodes=3)
+    np.testing.assert_allclose(model.fit(stored, "role").output_prob_, wanted, rtol=1e-12)
+    with pytest.raises(ab.ForestError, match=r"none of the columns of the nodes .role, number, flag."):
+        model.fit(with_columns, "rule")
     store = ab.ForestStore.write(forest, tmp_path / "s", shard_nodes=3)
     np.testing.assert_allclose(model.fit(store, flat).output_prob_, wanted, rtol=1e-12)
 

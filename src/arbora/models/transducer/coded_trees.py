@@ -86,7 +86,7 @@ class CodedTrees:
 
     def _forest(self, number: int) -> Forest:
         if isinstance(self.trees, ForestStore):
-            return self.trees.part(number, columns_only=True)
+            return self.trees.part(number, columns_only=True, content=False)
         (forest,) = self.trees.parts()
         return forest
 
@@ -110,7 +110,7 @@ class CodedTrees:
         mine = self.output[slice(*self.start[number : number + 2, 0 if by_tree else 1])]
         return np.repeat(mine, forest.sizes) if by_tree else mine
 
-    def part(self, number: int, columns_only: bool = True) -> Forest:
+    def part(self, number: int, columns_only: bool = True, content: bool = False) -> Forest:
         """The trees of one file with codes for labels and slots."""
         forest = self._forest(number)
         row, edge = self._keys(number, forest)

@@ -1,4 +1,4 @@
-"""Outputs of nodes as people give them: an array by node, a list by tree, or trees of the same shapes."""
+"""Outputs of nodes as people give them: an array by node, a list by tree, trees of the same shapes, or a column."""
 
 from typing import Any
 
@@ -20,6 +20,8 @@ def known_outputs(y: Any, trees: Trees, who: str) -> tuple[NDArray[Any], NDArray
     Outputs come in the order of the nodes, children before their parents.  None, nan and what data frames have for a
     missing value are not known.
     """
+    if isinstance(y, str):
+        return _of_column(y, trees, who)
     if isinstance(y, Forest) or hasattr(y, "to_forest"):
         return _of_trees(as_forest(y), trees, who)
     values = _flat(y, trees, who)
@@ -91,6 +93,24 @@ def _of_trees(outputs: Forest, trees: Trees, who: str) -> tuple[NDArray[Any], ND
     words = np.array([*outputs.vocabulary, ""], np.str_) if outputs.n_labels else np.array([""], np.str_)
     known = outputs.label >= 0
     return words[np.where(known, outputs.label, -1)], known
+
+
+def _of_column(name: str, trees: Trees, who: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """Outputs that are a column of the content of the nodes."""
+    values, known = [], []
+    for part in trees.parts():
+        column = part.content.get(name)
+        if column is None or column.kind == "bags":
+            has = ", ".join(part.content) or "none"
+            found = "holds bags of words" if column is not None else f"is none of the columns of the nodes ({has})"
+            raise ForestError(f"{who}: {name!r} {found}; wanted a column with one value per node")
+        if column.kind == "codes":
+            words = np.array([*column.words, ""], np.str_)
+            values.append(words[column.values])
+        else:
+            values.append(column.values.astype(bool) if column.kind == "flags" else column.values)
+        known.append(~np.isnan(column.values) if column.kind == "numbers" else column.values >= 0)
+    return np.concatenate(values), np.concatenate(known)
 
 
 def numbered(y: Any, trees: Trees, who: str) -> tuple[NDArray[Any], Codes32]:

@@ -174,9 +174,10 @@ class TreeTransducer(ForestEstimator):
         ----------
         X : Forest, ForestStore or trees
             The trees.
-        y : array, list or Forest
+        y : array, list, Forest or str
             Outputs: one per node in the order of the nodes (children before their parents), a list of them per tree,
-            or trees of the same shapes whose labels they are.  None and nan are not known.
+            trees of the same shapes whose labels they are, or the name of a column of content.  None, nan and values
+            that are missing there are not known.
         sample_weight : array-like of shape (n_trees,) or None, default None
             Weights of the trees.
 
@@ -340,6 +341,7 @@ class TreeTransducer(ForestEstimator):
         parts, node = [], 0
         for part in forest.parts():
             columns = {**part._columns(), "label": label[node : node + part.n_nodes], "vocabulary": words}
+            columns["content"] = {}
             parts.append(Forest._trusted(**columns))
             node += part.n_nodes
         return Forest.concat(parts)
