@@ -335,6 +335,7 @@ def test_tables_of_every_suffix_agree(corpus: Path, tmp_path: Path, suffix: str)
         ("--absent", "renormalised", "absent", "renormalised"),
         ("--structure", "none", "structure", None),
         ("--structure", "branching", "structure", "branching"),
+        ("--direction", "down", "direction", "down"),
         ("--prior", "1.7", "prior", 1.7),
         ("--init", "random", "init", "random"),
         ("--n-init", "3", "n_init", 3),

@@ -27,6 +27,8 @@ def cluster(
     kind: opt.KindOption = AUTO,
     components: opt.Components = None,
     states: opt.States = None,
+    direction: opt.DirectionOption = None,
+    tied: opt.Tied = False,
     absent: opt.AbsentOption = None,
     structure: opt.StructureOption = None,
     prior: opt.Prior = None,
@@ -78,10 +80,10 @@ def cluster(
     from . import files, reading, results
 
     asked = given(
-        components=components, states=states, absent=absent, structure=structure, prior=prior, init=init,
-        n_init=n_init, max_iter=max_iter, tol=tol, n_slots=n_slots, update=update, sweeps=sweeps, chains=chains,
-        concentration=concentration, labels=labels or None, noise_cost=noise_cost, search=search, memory=memory,
-        scheduler=scheduler, checkpoint=checkpoint,
+        components=components, states=states, direction=direction, tied=tied or None, absent=absent,
+        structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter, tol=tol, n_slots=n_slots,
+        update=update, sweeps=sweeps, chains=chains, concentration=concentration, labels=labels or None,
+        noise_cost=noise_cost, search=search, memory=memory, scheduler=scheduler, checkpoint=checkpoint,
     )  # fmt: skip
     kind = settle(kind, asked)
     check_jobs(jobs)

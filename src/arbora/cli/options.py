@@ -52,7 +52,15 @@ class Structure(StrEnum):
     """Models of shape."""
 
     branching = "branching"
+    state = "state"
     none = "none"
+
+
+class Direction(StrEnum):
+    """Ways that states go."""
+
+    up = "up"
+    down = "down"
 
 
 class Update(StrEnum):
@@ -164,7 +172,18 @@ AbsentOption = Annotated[
 ]
 StructureOption = Annotated[
     Structure | None,
-    setting("--structure", of="structure", help="Whether to model shapes: branching, or none for labels alone."),
+    setting(
+        "--structure",
+        of="structure",
+        help="Whether to model shapes: branching; state, by the states of --direction down; none for labels alone.",
+    ),
+]
+DirectionOption = Annotated[
+    Direction | None,
+    setting("--direction", of="direction", help="States depend on those of a child (up) or of the parent (down)."),
+]
+Tied = Annotated[
+    bool, typer.Option("--tied", help="With --direction down: children in all places depend on their parent alike.")
 ]
 Prior = Annotated[
     float | None, setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")

@@ -19,7 +19,7 @@ PARTS = {
 }
 
 _EM = ("n_init", "max_iter", "tol")
-_TREE = ("states", "absent", "structure", "prior", "n_slots")
+_TREE = ("states", "direction", "tied", "absent", "structure", "prior", "n_slots")
 _CHAINS = ("sweeps", "chains", "concentration")
 _PASSES = ("memory", "scheduler", "checkpoint")
 
@@ -69,7 +69,10 @@ MODELS = {
         cluster="mixture",
         about="hidden trees",
         options=("components", *_TREE, "init", *_EM, *_PASSES),
-        warm_up=({"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0},),
+        warm_up=(
+            {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0},
+            {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0, "direction": "down"},
+        ),
         warm_calls=("transform", "predict"),
     ),
     "InfiniteHiddenTreeMixture": Model(
@@ -81,6 +84,7 @@ MODELS = {
         warm_up=(
             {"n_states": 2, "update": "gibbs", "n_iter": 3, "random_state": 0},
             {"n_states": 2, "update": "em", "n_iter": 3, "random_state": 0},
+            {"n_states": 2, "direction": "down", "n_iter": 3, "random_state": 0},
         ),
     ),
     "HiddenTree": Model(

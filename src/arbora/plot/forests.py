@@ -72,8 +72,9 @@ def parameters(model: Any, what: str = "emission_prob_", component: int = 0, ax:
     model : HiddenTree or mixture of hidden trees
         The fitted model.
     what : str, default ``"emission_prob_"``
-        ``"emission_prob_"`` (the most probable labels), ``"leaf_prob_"``, ``"switch_prob_"``, ``"branching_prob_"`` or
-        ``"transition_prob_"`` (its mean over slots, weighted by the switch).
+        ``"emission_prob_"`` (the most probable labels), ``"transition_prob_"`` (its mean over slots, weighted by the
+        switch or by how often a slot is taken), ``"branching_prob_"``, or one that the direction of the model has:
+        ``"leaf_prob_"``, ``"switch_prob_"``, ``"root_prob_"``.
     component : int, default 0
         The component.
     ax : matplotlib axis or None, default None
@@ -86,8 +87,9 @@ def parameters(model: Any, what: str = "emission_prob_", component: int = 0, ax:
     """
     ax = axes_of(ax)
     mixture = getattr(model, "mixture_", model)
-    if what not in ("emission_prob_", "leaf_prob_", "switch_prob_", "branching_prob_", "transition_prob_"):
-        raise SettingError(f"what={what!r}; wanted the name of a fitted array of probabilities, as 'emission_prob_'")
+    names = mixture.probabilities()
+    if what not in names:
+        raise SettingError(f"what={what!r}; wanted the name of a fitted array: {', '.join(names)}")
     if not 0 <= component < len(mixture.weight_):
         raise SettingError(f"component={component}; wanted 0 to {len(mixture.weight_) - 1}")
     values = mixture._by_component(what)[component]
@@ -96,7 +98,7 @@ def parameters(model: Any, what: str = "emission_prob_", component: int = 0, ax:
         top = np.argsort(-values.max(axis=0), kind="stable")[:MAX_LABELS]
         values, columns = values[:, top], [short_name(model.vocabulary_[m], 14) for m in top]
     elif what == "transition_prob_":
-        values = np.tensordot(mixture._by_component("switch_prob_")[component], values, axes=1)
+        values = mixture.mean_transition(component)
     values = np.atleast_2d(values)
     image = ax.imshow(values, cmap="cividis", vmin=0.0, vmax=max(float(values.max(initial=0.0)), 1e-9), aspect="auto")
     ax.figure.colorbar(image, ax=ax, label="probability", shrink=0.8)

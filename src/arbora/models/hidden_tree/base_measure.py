@@ -4,7 +4,7 @@ The shape's part is a product of Beta-Bernoulli probabilities, in closed form; t
 states and is estimated by sequential imputation (`kernels.impute`), with its standard error.  See infinite.md.
 """
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from numpy.typing import NDArray
@@ -47,10 +47,10 @@ def evidence(model: "SwitchingTree", batch: "Batch", priors: Priors) -> Evidence
     return Evidence(log_prob, error)
 
 
-def branching_evidence(model: "SwitchingTree", priors: Priors, shard: SharedForest) -> Floats:
+def branching_evidence(model: Any, priors: Any, shard: SharedForest) -> Floats:
     """Log probability of the shape of each distinct tree, the chances of branching integrated out: exact."""
     out = np.zeros(shard.n_distinct_trees)
-    if model.structure is None:
+    if model.structure != "branching":
         return out
     s = shard.structure
     a, b = branching_prior(model, priors)
@@ -73,19 +73,19 @@ def label_evidence(model: "SwitchingTree", priors: Priors, shard: SharedForest) 
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)
-        out.log_prob[t], out.error[t] = _of_tree(units, order, urns)
+        out.log_prob[t], out.error[t] = of_tree(impute.log_evidence, units, order, urns)
     return out
 
 
-def _of_tree(
-    units: tuple[NDArray[np.int32], ...], order: NDArray[np.int64], model: impute.Model
+def of_tree(
+    log_evidence: Any, units: tuple[NDArray[np.int32], ...], order: NDArray[np.int64], model: Any
 ) -> tuple[float, float]:
     """Log of the mean of some independent estimates and its standard error; more particles while it is large."""
     rng = np.random.default_rng(_SEED)
     value, error = 0.0, np.inf
     for n_particles in N_PARTICLES:
         n = max(N_PARTICLES[0], min(n_particles, MOST_WORK // len(order)))
-        logs = np.array([impute.log_evidence(rng, units, order, model, n) for _ in range(N_REPLICATES)])
+        logs = np.array([log_evidence(rng, units, order, model, n) for _ in range(N_REPLICATES)])
         top = logs.max()
         value = top + np.log(np.exp(logs - top).mean())
         error = logs.std(ddof=1) / np.sqrt(N_REPLICATES)

@@ -36,7 +36,7 @@ def layout_of(model: "SwitchingTree") -> Layout:
     tables: Any = model.tables
     leaf, switch, transition = (int(np.prod(x.shape)) for x in (tables.leaf, tables.switch, tables.transition))
     n_pairs, width = tables.transition.shape[1], tables.leaf.shape[1]
-    emission = _labels(model).n_cells(model.n_states)
+    emission = labels_of(model).n_cells(model.n_states)
     ends = np.cumsum([0, leaf, emission, switch, transition, 2 * tables.branching.shape[0]])
     return Layout(*(int(x) for x in [*ends, width, n_pairs, model.n_states]))
 
@@ -45,7 +45,7 @@ def rows_of(model: "SwitchingTree") -> NDArray[np.int64]:
     """The row of every cell: cells of a row share one distribution."""
     at = layout_of(model)
     leaf = np.arange(at.emission) // at.leaf_width
-    emission = _labels(model).cell_rows(model.n_states)
+    emission = labels_of(model).cell_rows(model.n_states)
     switch = np.zeros(at.transition - at.switch, np.int64)
     transition = np.arange(at.shape - at.transition) // at.n_states
     branching = np.arange(at.end - at.shape) % max(1, (at.end - at.shape) // 2)
@@ -91,7 +91,7 @@ def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
     hits, misses = np.split(branching, 2)
     return Counts(
         leaf.reshape(*tables.leaf.shape, n),
-        _labels(model).from_cells(emission, model.n_states),
+        labels_of(model).from_cells(emission, model.n_states),
         switch,
         transition.reshape(*tables.transition.shape, n),
         np.stack([hits, hits + misses]),
@@ -99,7 +99,7 @@ def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
     )
 
 
-def _labels(model: "SwitchingTree") -> Labels:
+def labels_of(model: Any) -> Labels:
     """The emission, if it has cells."""
     if not isinstance(model.emission, Labels):
         raise SettingError("update='gibbs' needs nodes with labels alone; take update='em' for other columns")
@@ -118,14 +118,14 @@ class BagDrawer:
 
     def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Bags:
         """One bag a tree, given its component and the parameters of all."""
-        parts: list[_Part] = []
+        parts: list[Part] = []
         for k, one in tm.split(params).items():
             flow = self.model.prepare(one)
             for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
                 mine = np.flatnonzero(label[rows] == k)
                 if len(mine):
                     parts += self._draw_part(rng, one, flow, shard, self.shape_counts[s], mine, rows.start)
-        bags = _join(parts, self.batch.n_trees)
+        bags = join(parts, self.batch.n_trees)
         return _sum_duplicates(bags, self.layout.end) if self.model.absent == "renormalised" else bags
 
     def table(self, priors: Priors) -> Table:
@@ -142,18 +142,18 @@ class BagDrawer:
 
     def _draw_part(
         self, rng: np.random.Generator, one: Params, flow: Any, shard: SharedForest, shape: Any, mine: Any, at: int
-    ) -> "list[_Part]":
+    ) -> "list[Part]":
         part = shard.restrict(mine)
         roots = part.tree_root[part.tree_id]
         offsets = (*self.layout[:4], self.layout.leaf_width, self.layout.end)
         with self.batch.workspaces.borrowed() as workspace:
             messages, _ = self.model.upward(flow, one, part, workspace)
             bags = draw_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
-        drawn = [_Part(mine + at, *bags)]
+        drawn = [Part(mine + at, *bags)]
         if shape is not None:
-            drawn.append(_from_sparse(mine + at, shape[shard.tree_id[mine]]))
+            drawn.append(from_sparse(mine + at, shape[shard.tree_id[mine]]))
         if self.model.absent == "renormalised":
-            drawn.append(_from_sparse(mine + at, self._draw_rejected(rng, one.switch[:, 0], shard, mine)))
+            drawn.append(from_sparse(mine + at, self._draw_rejected(rng, one.switch[:, 0], shard, mine)))
         return drawn
 
     def _draw_rejected(self, rng: np.random.Generator, switch: Floats, shard: SharedForest, mine: Any) -> Any:
@@ -176,7 +176,7 @@ class BagDrawer:
         return rejected
 
 
-class _Part(NamedTuple):
+class Part(NamedTuple):
     """Bags of some trees, one after another."""
 
     tree: NDArray[np.int64]
@@ -185,12 +185,12 @@ class _Part(NamedTuple):
     times: NDArray[np.int32]
 
 
-def _from_sparse(tree: NDArray[np.int64], counts: Any) -> _Part:
+def from_sparse(tree: NDArray[np.int64], counts: Any) -> Part:
     counts = counts.tocsr()
-    return _Part(tree, counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data.astype(np.int32))
+    return Part(tree, counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data.astype(np.int32))
 
 
-def _join(parts: list[_Part], n_trees: int) -> Bags:
+def join(parts: list[Part], n_trees: int) -> Bags:
     """All entries of a tree beside each other."""
     tree = np.concatenate([np.repeat(part.tree, np.diff(part.start)) for part in parts])
     order = np.argsort(tree, kind="stable")
@@ -219,15 +219,31 @@ def _shape_counts(model: "SwitchingTree", shard: SharedForest) -> Any:
         blocks.append(s.n_internal[:, None] - s.with_slot.toarray())
         columns.append(at.leaf + np.arange(model.n_slots) * at.leaf_width + model.n_states)
     if model.structure == "branching":
-        hits, misses = s.with_slot.toarray(), s.n_nodes[:, None] - s.with_slot.toarray()
-        if model.pooled:  # a chance after each child, and one that fails
-            hits[:, -1], misses[:, -1] = s.in_slot.toarray()[:, -1], s.n_nodes
-        blocks += [hits, misses]
+        blocks += _hits_and_misses(model.pooled, shard)
         columns.append(np.arange(at.shape, at.end))
+    return _cells_of(blocks, columns, at.end)
+
+
+def branching_cells(model: Any, shard: SharedForest, at: Layout) -> Any:
+    """Sparse [distinct tree, cell]: hits and misses of a branching that does not depend on states; None without."""
+    if model.structure != "branching":
+        return None
+    return _cells_of(_hits_and_misses(model.pooled, shard), [np.arange(at.shape, at.end)], at.end)
+
+
+def _hits_and_misses(pooled: bool, shard: SharedForest) -> list[Floats]:
+    s = shard.structure
+    hits, misses = s.with_slot.toarray(), s.n_nodes[:, None] - s.with_slot.toarray()
+    if pooled:  # a chance after each child, and one that fails
+        hits[:, -1], misses[:, -1] = s.in_slot.toarray()[:, -1], s.n_nodes
+    return [hits, misses]
+
+
+def _cells_of(blocks: list[Floats], columns: list[NDArray[np.int64]], n_cells: int) -> Any:
+    """Dense blocks [distinct tree, ...] as sparse cells; columns say where those of each block lie."""
     dense, column = np.concatenate(blocks, axis=1), np.concatenate(columns)
     tree, x = np.nonzero(dense)
-    shape = (shard.n_distinct_trees, at.end)
-    return sparse.csr_array((dense[tree, x], (tree, column[x])), shape=shape)
+    return sparse.csr_array((dense[tree, x], (tree, column[x])), shape=(len(dense), n_cells))
 
 
 def log_marginal(table: Table, kinds: list[slice], cells: Floats) -> Floats:

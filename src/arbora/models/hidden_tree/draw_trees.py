@@ -1,5 +1,7 @@
 """Draw trees, or labels for given shapes, from a mixture of hidden trees."""
 
+from typing import Any
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -72,7 +74,12 @@ def draw_shapes(
             f"sample: component {k} has {children[k]:.2f} children a node on average, so its trees may never end; "
             f"fit with a lower branching_prior or more trees, or give skeleton="
         )
-    parent, slot, tree, done = node_states.draw_shapes(rng, branching, component, MAX_NODES, pooled)
+    return shapes_of(node_states.draw_shapes(rng, branching, component, MAX_NODES, pooled), component)
+
+
+def shapes_of(drawn: Any, component: NDArray[np.int64]) -> Forest:
+    """A forest without labels from what a kernel has drawn: parent, slot and tree of nodes, and trees finished."""
+    parent, slot, tree, done = drawn
     if done < len(component):
         raise ArboraError(
             f"sample: a tree of component {component[done]} grew beyond {MAX_NODES} nodes; give skeleton= for shapes"

@@ -42,3 +42,10 @@ class HiddenModel(TreeModel, Protocol):
 
     def draw_shapes(self, rng: np.random.Generator, params: Arrays, component: NDArray[np.int64]) -> Any:
         """Trees without labels, one for each component given."""
+
+    def without_subtrees(self, params: Arrays, shard: SharedForest) -> tuple[Floats, Floats]:
+        """Of a plain shard, by component: log P(tree) of each tree, without `shape_log_prob`, and of every node
+        log P(all labels but those of its subtree) - log P(tree)."""
+
+    def mean_transition(self, params: Arrays) -> Floats:
+        """Of one component: [given state, state], a mean over slots."""

@@ -2,7 +2,7 @@
 
 import os
 from dataclasses import replace
-from typing import Any, ClassVar, Literal
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -10,14 +10,16 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...forest.forest import Forest
+from ...inference.chains import Trace
 from ..settings import check_count
+from . import directions
+from .directions import PROBABILITIES, Direction, HiddenTrees, Structure
 from .dp_mixture import InfiniteMixture
 from .finite import SHARD_BYTES
 from .mixture import HiddenTreeMixture
 from .slot_rates import pooled_rates
-from .switching_params import Priors
-from .switching_settings import PROBABILITIES, check_components, check_switching, new_switching_tree
-from .switching_tree import Absent, Structure, SwitchingTree
+from .switching_settings import check_components
+from .switching_tree import Absent
 
 LEAST_PRIOR = 1e-3  # of draws; modes, as update="em" takes them, want one or more
 
@@ -69,14 +71,22 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
         of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
         switch chooses among the children that are present.
-    structure : {"branching"} or None, default "branching"
-        "branching" adds the probability of the tree's shape.  None takes shapes as given.
+    structure : {"branching", "state"} or None, default "branching"
+        "branching" adds the probability of the tree's shape.  None takes shapes as given.  "state", of
+        ``direction="down"``, lets the shape depend on the states.
+    direction : {"up", "down"}, default "up"
+        "up": the state of a node depends on one of its children.  "down": it depends on the state of its parent, and
+        `absent`, `leaf_prior` and `switch_prior` do not apply; docs/top-down.md.
+    tied : bool, default False
+        Whether all slots share one transition; of ``direction="down"``.
     prior : float or None, default None
         Dirichlet parameter of every distribution; "gibbs" allows values below one.  None is 0.01, or 1.5 for
         ``update="em"`` and for ``absent="renormalised"``.
     leaf_prior, emission_prior, switch_prior, transition_prior, branching_prior : float or None, default None
         Dirichlet parameters of single distributions.  None uses `prior`.  With ``update="gibbs"``, `branching_prior` is
         the strength of a Beta prior around the pooled rate of each slot, and None is twice `prior`.
+    root_prior : float or None, default None
+        Dirichlet parameter of the state of roots, of ``direction="down"``.  None uses `prior`.
     n_slots : int or None, default None
         Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
     novelty : float, default 0.5
@@ -118,9 +128,13 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         Probability that the child in a slot determines the state of its parent.
     transition_prob_ : ndarray of shape (n_components_, n_slots, n_states + 1, n_states)
         Probability of the parent's state given the slot and state of the determining child; the last state of the child
-        stands for an absent child.
+        stands for an absent child.  With ``direction="down"``, of a child's state (last axis) given its slot and the
+        state of its parent.
     branching_prob_ : ndarray of shape (n_components_, n_slots)
-        Probability that a node has a child in a slot; empty if `structure` is None.
+        Probability that a node has a child in a slot; empty if `structure` is None.  With ``structure="state"``, the
+        last axis is the state.
+    root_prob_ : ndarray of shape (n_components_, n_states)
+        Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -148,9 +162,9 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     """
 
     _saved: ClassVar[tuple[str, ...]] = (*InfiniteMixture._saved, *PROBABILITIES)
-    _model_type: ClassVar[type[SwitchingTree]] = SwitchingTree
+    _model_type: ClassVar[type[HiddenTrees]] = HiddenTrees
 
-    spec_: SwitchingTree
+    spec_: Any
     mixture_: HiddenTreeMixture
 
     def __init__(
@@ -172,8 +186,11 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         n_chains: int = 4,
         absent: Absent = "literal",
         structure: Structure = "branching",
+        direction: Direction = "up",
+        tied: bool = False,
         prior: float | None = None,
         leaf_prior: float | None = None,
+        root_prior: float | None = None,
         emission_prior: float | None = None,
         switch_prior: float | None = None,
         transition_prior: float | None = None,
@@ -204,8 +221,11 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         self.n_chains = n_chains
         self.absent = absent
         self.structure = structure
+        self.direction = direction
+        self.tied = tied
         self.prior = prior
         self.leaf_prior = leaf_prior
+        self.root_prior = root_prior
         self.emission_prior = emission_prior
         self.switch_prior = switch_prior
         self.transition_prior = transition_prior
@@ -222,17 +242,17 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
 
     # ---- the tree model -----------------------------------------------------------------------------------------
 
-    def _new_model(self, forest: Forest) -> SwitchingTree:
+    def _new_model(self, forest: Forest) -> Any:
         check_components(self.n_start, forest.n_trees)
-        model = new_switching_tree(self, forest, self.n_start)
+        model = directions.new_hidden_tree(self, forest, self.n_start)
         return replace(model, rates=pooled_rates(forest, model)) if self.update == "gibbs" else model
 
-    def _check_priors(self) -> Priors:
+    def _check_priors(self) -> Any:
         check_count("shard_bytes", self.shard_bytes)
         if self.update == "em":
-            return check_switching(self, if_none=FLAT_PRIOR)
+            return directions.check_hidden(self, if_none=FLAT_PRIOR)
         sharp = self.absent != "renormalised"
-        priors = check_switching(self, LEAST_PRIOR, SHARP_PRIOR if sharp else FLAT_PRIOR)
+        priors = directions.check_hidden(self, LEAST_PRIOR, SHARP_PRIOR if sharp else FLAT_PRIOR)
         # The prior of the branching lies around pooled rates, as strong as Beta(prior, prior) would be.
         return priors if self.branching_prior is not None else priors._replace(branching=2.0 * priors.branching)
 
@@ -240,8 +260,16 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         return ["branching prior by slot"] if self.update == "gibbs" and self.structure else []
 
     def _finite(self) -> HiddenTreeMixture:
-        model = self.spec_
-        return HiddenTreeMixture(self.n_components_, model.n_states, absent=model.absent, structure=model.structure)
+        return HiddenTreeMixture(self.n_components_, self.spec_.n_states, **directions.options_of(self.spec_))
+
+    def _keep(self, trace: Trace, forest: Forest, model: Any) -> None:
+        directions.forget_others(self, model)
+        super()._keep(trace, forest, model)
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        directions.forget_others(self, self.spec_)
+        return self
 
     # ---- trees --------------------------------------------------------------------------------------------------
 

@@ -13,15 +13,15 @@ from .kernels import upward_downward as ud
 Floats = NDArray[np.float64]
 
 
-def to_lanes(x: Floats) -> Floats:
-    """[..., component] as kernels take it: components padded with zeros; a single one loses its axis."""
+def to_lanes(x: Floats, fill: float = 0.0) -> Floats:
+    """[..., component] as kernels take it: components padded with `fill`; a single one loses its axis."""
     n_components = x.shape[-1]
     if n_components == 1:
         return np.ascontiguousarray(x[..., 0])
     missing = -n_components % ud.LANES
     if not missing:
         return np.ascontiguousarray(x)
-    return np.concatenate([x, np.zeros((*x.shape[:-1], missing))], axis=-1)
+    return np.concatenate([x, np.full((*x.shape[:-1], missing), fill)], axis=-1)
 
 
 def from_lanes(x: Floats, n_components: int) -> Floats:
@@ -42,12 +42,15 @@ class Workspace:
 
     def messages(self, n_units: int, n_states: int, lanes: tuple[int, ...]) -> ud.Messages:
         """Arrays for the messages of a shard, not set to anything."""
-        shapes = [(n_units, n_states, *lanes)] * 2 + [(n_units, *lanes)] * 2
+        return ud.Messages(*self.arrays([(n_units, n_states, *lanes)] * 2 + [(n_units, *lanes)] * 2))
+
+    def arrays(self, shapes: list[tuple[int, ...]]) -> list[Floats]:
+        """Arrays of these shapes, not set to anything."""
         ends = np.cumsum([int(np.prod(shape)) for shape in shapes])
         if len(self.buffer) < ends[-1]:
             self.buffer = np.empty(ends[-1])
         parts = np.split(self.buffer[: ends[-1]], ends[:-1])
-        return ud.Messages(*(part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)))
+        return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
 
 
 class Workspaces:

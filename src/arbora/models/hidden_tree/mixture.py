@@ -11,18 +11,19 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...forest.forest import Forest
 from ...seeds import resolve_seed
-from . import draw_trees
+from . import directions, draw_trees
 from . import encoding as enc
 from . import node_posteriors as nodes
 from . import novelty as nv
+from .directions import PROBABILITIES, Direction, HiddenTrees, Structure
 from .emissions import Shown
 from .finite import SHARD_BYTES, FiniteMixture
 from .node_surprise import node_surprise
 from .novelty import Novelty
-from .switching_params import Priors
-from .switching_settings import PROBABILITIES, check_components, check_switching, new_switching_tree
-from .switching_tree import Absent, Structure, SwitchingTree
-from .tree_model import split
+from .passes import MixtureParams
+from .switching_settings import check_components
+from .switching_tree import Absent
+from .tree_model import Table, named, split, taken
 
 Floats = NDArray[np.float64]
 
@@ -43,12 +44,20 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
         of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
         switch chooses among the children that are present.
-    structure : {"branching"} or None, default "branching"
-        "branching" adds the probability of the tree's shape.  None takes shapes as given.
+    structure : {"branching", "state"} or None, default "branching"
+        "branching" adds the probability of the tree's shape.  None takes shapes as given.  "state", of
+        ``direction="down"``, lets the shape depend on the states.
+    direction : {"up", "down"}, default "up"
+        "up": the state of a node depends on one of its children.  "down": it depends on the state of its parent, and
+        `absent`, `leaf_prior` and `switch_prior` do not apply; docs/top-down.md.
+    tied : bool, default False
+        Whether all slots share one transition; of ``direction="down"``.
     prior : float, default 1.01
         Dirichlet parameter of every distribution, 1 or more; 1 is maximum likelihood.
     leaf_prior, emission_prior, switch_prior, transition_prior, branching_prior : float or None, default None
         Dirichlet parameters of single distributions.  None uses `prior`.
+    root_prior : float or None, default None
+        Dirichlet parameter of the state of roots, of ``direction="down"``.  None uses `prior`.
     init : {"patterns", "kmeans", "random"}, default "patterns"
         Start of EM: from clusters of the patterns of `TreePatterns`, from clusters of (slot, label) counts, or from
         Dirichlet draws.
@@ -99,9 +108,13 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         Probability that the child in a slot determines the state of its parent.
     transition_prob_ : ndarray of shape (n_components, n_slots, n_states + 1, n_states)
         Probability of the parent's state given the slot and state of the determining child; the last state of the child
-        stands for an absent child.
+        stands for an absent child.  With ``direction="down"``, of a child's state (last axis) given its slot and the
+        state of its parent.
     branching_prob_ : ndarray of shape (n_components, n_slots)
-        Probability that a node has a child in a slot; empty if `structure` is None.
+        Probability that a node has a child in a slot; empty if `structure` is None.  With ``structure="state"``, the
+        last axis is the state.
+    root_prob_ : ndarray of shape (n_components, n_states)
+        Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -130,9 +143,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     """
 
     _saved: ClassVar[tuple[str, ...]] = (*FiniteMixture._saved, *PROBABILITIES)
-    _model_type: ClassVar[type[SwitchingTree]] = SwitchingTree
-
-    spec_: SwitchingTree
+    _model_type: ClassVar[type[HiddenTrees]] = HiddenTrees
 
     def __init__(
         self,
@@ -141,8 +152,11 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         *,
         absent: Absent = "bottom",
         structure: Structure = "branching",
+        direction: Direction = "up",
+        tied: bool = False,
         prior: float = 1.01,
         leaf_prior: float | None = None,
+        root_prior: float | None = None,
         emission_prior: float | None = None,
         switch_prior: float | None = None,
         transition_prior: float | None = None,
@@ -168,8 +182,11 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         self.n_states = n_states
         self.absent = absent
         self.structure = structure
+        self.direction = direction
+        self.tied = tied
         self.prior = prior
         self.leaf_prior = leaf_prior
+        self.root_prior = root_prior
         self.emission_prior = emission_prior
         self.switch_prior = switch_prior
         self.transition_prior = transition_prior
@@ -193,24 +210,27 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
     # ---- settings ------------------------------------------------------------------------------------------------
 
-    def _new_model(self, forest: Forest) -> SwitchingTree:
+    def _new_model(self, forest: Forest) -> Any:
         """Sizes of a model of these trees; refuses tables beyond all measure."""
         check_components(self.n_components, forest.n_trees)
-        return new_switching_tree(self, forest, self.n_components)
+        return directions.new_hidden_tree(self, forest, self.n_components)
 
     def _shaping(self) -> dict[str, tuple[Any, Any]]:
-        model = self.spec_
-        return {
-            **super()._shaping(),
-            "n_states": (self.n_states, model.n_states),
-            "absent": (self.absent, model.absent),
-            "structure": (self.structure, model.structure),
-        }
+        return {**super()._shaping(), **directions.shaping(self, self.spec_)}
 
-    def _check_params(self) -> Priors:
+    def _check_params(self) -> Any:
         """Raise on impossible settings; the priors of the fit.  Modes want priors of one or more."""
         self._check_fitting()
-        return check_switching(self)
+        return directions.check_hidden(self)
+
+    def _set_fitted_params(self, params: MixtureParams) -> None:
+        directions.forget_others(self, self.spec_)
+        super()._set_fitted_params(params)
+
+    def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        super()._restore(header, arrays)
+        directions.forget_others(self, self.spec_)
+        return self
 
     # ---- the fitted model ---------------------------------------------------------------------------------------
 
@@ -219,46 +239,51 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         cls,
         *,
         weight: ArrayLike,
-        leaf_prob: ArrayLike,
         emission_prob: ArrayLike,
-        switch_prob: ArrayLike,
         transition_prob: ArrayLike,
+        leaf_prob: ArrayLike | None = None,
+        switch_prob: ArrayLike | None = None,
+        root_prob: ArrayLike | None = None,
         branching_prob: ArrayLike | None = None,
         vocabulary: Any = None,
-        absent: Absent = "bottom",
+        absent: Absent | None = None,
     ) -> Self:
         """A fitted model with these parameters; a vocabulary left out is "0", "1", ...
 
-        The structure term is there if branching_prob is.
+        With `root_prob` it is a top-down model; without, a bottom-up one, which has `leaf_prob` and `switch_prob`.  The
+        structure term is there if branching_prob is.
         """
         arrays = {
-            "weight_": weight,
             "leaf_prob_": leaf_prob,
+            "root_prob_": root_prob,
             "emission_prob_": emission_prob,
             "switch_prob_": switch_prob,
             "transition_prob_": transition_prob,
+            "branching_prob_": branching_prob,
         }
-        given = {key: np.array(value, np.float64) for key, value in arrays.items()}
+        if (root_prob is None) == (leaf_prob is None) or (leaf_prob is None) != (switch_prob is None):
+            raise ValueError("wanted leaf_prob and switch_prob of a bottom-up model, or root_prob of a top-down one")
+        if root_prob is not None and absent is not None:
+            raise ValueError(f"absent={absent!r}: a top-down model does not read absent children; leave it out")
+        given = {key: np.array(value, np.float64) for key, value in arrays.items() if value is not None}
         if given["emission_prob_"].ndim != 3:
             shape = given["emission_prob_"].shape
             raise ValueError(f"emission_prob has shape {shape}; wanted [component, state, label]")
-        n_components, n_states, n_labels = given["emission_prob_"].shape
-        model = cls._sized(n_components, n_states, absent, "branching" if branching_prob is not None else None)
-        model.vocabulary_ = tuple(map(str, range(n_labels) if vocabulary is None else vocabulary))
-        model.n_slots_ = given["switch_prob_"].shape[-1]
-        model.spec_ = SwitchingTree.of_labels(model.n_slots_, n_labels, n_states, absent, model.structure)
-        branching = np.zeros((n_components, 0)) if branching_prob is None else np.array(branching_prob, np.float64)
-        model.weight_ = given.pop("weight_")
-        for name, values in {**given, "branching_prob_": branching}.items():
-            model._store(name, values)
+        spec = directions.model_of(given, "bottom" if absent is None else absent)
+        model = cls._sized(len(given["emission_prob_"]), spec)
+        words = range(spec.n_labels) if vocabulary is None else vocabulary
+        model.vocabulary_, model.spec_, model.n_slots_ = tuple(map(str, words)), spec, spec.n_slots
+        model.weight_ = np.array(weight, np.float64)
+        for table in named(spec.tables).values():
+            model._store(table.name, given.get(table.name, _no_rows(table, model.n_components)))
         model._set_unfitted()
         model._check_params()
         model._check_fitted()
         return model
 
     @classmethod
-    def _sized(cls, n_components: int, n_states: int, absent: Absent, structure: Structure) -> Self:
-        return cls(n_components=n_components, n_states=n_states, absent=absent, structure=structure)
+    def _sized(cls, n_components: int, spec: Any) -> Self:
+        return cls(n_components=n_components, n_states=spec.n_states, **directions.options_of(spec))
 
     def hidden_trees(self) -> Self:
         """Itself."""
@@ -269,6 +294,16 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         params = self._fitted_params().tree
         each = split(params.emission).values()
         return [self.spec_.emission.shown(one, self.vocabulary_, most) for one in each]
+
+    def probabilities(self) -> list[str]:
+        """Names of the fitted arrays of the tree model."""
+        check_is_fitted(self, "weight_")
+        return [table.name for table in named(self.spec_.tables).values()]
+
+    def mean_transition(self, component: int) -> Floats:
+        """Probability of a state (last axis) given that of the child, or parent, it depends on; a mean over slots."""
+        params = self._fitted_params().tree
+        return np.asarray(self.spec_.mean_transition(taken(params, slice(component, component + 1))))
 
     # ---- nodes ---------------------------------------------------------------------------------------------------
 
@@ -375,6 +410,11 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         rng = resolve_seed(random_state)
         shape = None if skeleton is None else self._check_forest(skeleton)
         return draw_trees.draw_forest(rng, self.spec_, params, self.vocabulary_, n_samples, shape)
+
+
+def _no_rows(table: Table, n_components: int) -> Floats:
+    """The array of a table without entries."""
+    return np.zeros((n_components, *table.shown_shape))
 
 
 def _rows_of(forest: Forest, values: Any) -> Iterator[tuple[Forest, Any]]:

@@ -6,7 +6,7 @@ parent u with g(i) = P(label | i) o(u, i) / z(u) gives its child v in slot l
 o(v, j) = 1 + sum_i g(i) (flow[l, j, i] - through(v, i)): where v does not decide, nothing outside depends on its state.
 """
 
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -15,12 +15,16 @@ from ...errors import ArboraError
 from ...forest.forest import Forest
 from ...forest.kernels import layout
 from ...forest.sharing import SharedForest
+from .hidden_model import HiddenModel
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
 from .lanes import Workspace, from_lanes
 from .node_posteriors import plain_shards
 from .passes import MixtureParams, log_sum
-from .switching_tree import SwitchingTree
+from .switching_params import Params
+
+if TYPE_CHECKING:
+    from .switching_tree import SwitchingTree
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -39,7 +43,7 @@ class _Passes(NamedTuple):
     emission: Floats  # [label, state, component]
 
 
-def node_surprise(model: SwitchingTree, params: MixtureParams, forest: Forest) -> Floats:
+def node_surprise(model: HiddenModel, params: MixtureParams, forest: Forest) -> Floats:
     """-log P(labels of the subtree | shape and other labels of the tree) of every node, in nats.
 
     Components that cannot produce the whole tree do not count; nan where none can.
@@ -50,7 +54,19 @@ def node_surprise(model: SwitchingTree, params: MixtureParams, forest: Forest) -
     return np.concatenate([np.zeros(0), *(_of_shard(model, params, shard) for shard in shards)])
 
 
-def _of_shard(model: SwitchingTree, params: MixtureParams, shard: SharedForest) -> Floats:
+def _of_shard(model: HiddenModel, params: MixtureParams, shard: SharedForest) -> Floats:
+    log_prob, ratio = model.without_subtrees(params.tree, shard)
+    of_shape = model.shape_log_prob(params.tree, shard)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        root = log_prob + (0.0 if of_shape is None else of_shape) + np.log(params.weight)
+        unit_tree = np.repeat(np.arange(shard.n_distinct_trees), np.diff(np.append(-1, shard.tree_root)))
+        joint = root[unit_tree]
+        rest = np.where(np.isfinite(joint), joint + ratio, -np.inf)
+        return np.where(np.isfinite(log_sum(joint)), log_sum(rest) - log_sum(joint), np.nan)
+
+
+def without_subtrees(model: "SwitchingTree", params: Params, shard: SharedForest) -> tuple[Floats, Floats]:
+    """log P(tree), and log P(all labels but those of the subtree) - log P(tree) of every node, by component."""
     label, slot, crowd, child_start, child = shard.units
     with_labels = _upward(model, params, shard, np.asarray(label))
     without = _upward(model, params, shard, np.full_like(label, -1))
@@ -58,18 +74,13 @@ def _of_shard(model: SwitchingTree, params: MixtureParams, shard: SharedForest) 
     parent[child] = np.repeat(np.arange(shard.n_units), np.diff(child_start))
     shared = np.asarray(crowd, np.float64) if len(crowd) else np.ones(shard.n_units)
     outside = _outside(with_labels, parent, np.asarray(slot), np.asarray(label), shared)
-    of_shape = model.shape_log_prob(params.tree, shard)
     with np.errstate(divide="ignore", invalid="ignore"):
-        root = with_labels.log_prob[shard.tree_root] + (0.0 if of_shape is None else of_shape) + np.log(params.weight)
-        unit_tree = np.repeat(np.arange(shard.n_distinct_trees), np.diff(np.append(-1, shard.tree_root)))
-        joint = root[unit_tree]
         ratio = without.log_prob - with_labels.log_prob + np.log((without.up * outside).sum(axis=1))
-        rest = np.where(np.isfinite(joint), joint + ratio, -np.inf)
-        return np.where(np.isfinite(log_sum(joint)), log_sum(rest) - log_sum(joint), np.nan)
+    return with_labels.log_prob[shard.tree_root], ratio
 
 
-def _upward(model: SwitchingTree, params: MixtureParams, shard: SharedForest, label: Any) -> _Passes:
-    flow, n = model.prepare(params.tree), len(params.weight)
+def _upward(model: "SwitchingTree", params: Params, shard: SharedForest, label: Any) -> _Passes:
+    flow, n = model.prepare(params), params.switch.shape[1]
     _, n_states, *lanes = flow.leaf.shape
     messages = Workspace().messages(shard.n_units, n_states, tuple(lanes))
     (single if n == 1 else ud).upward(shard.units._replace(label=label), flow, messages)

@@ -9,11 +9,13 @@ from numpy.typing import ArrayLike, NDArray
 from ...forest.forest import Forest
 from ...inference.em import EMResult
 from ..assignments import Assignments
+from . import directions
 from . import node_posteriors as nodes
+from .directions import Direction, Structure
 from .finite import SHARD_BYTES
 from .mixture import HiddenTreeMixture
 from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
-from .switching_tree import Absent, Structure
+from .switching_tree import Absent
 
 Floats = NDArray[np.float64]
 
@@ -31,12 +33,20 @@ class HiddenTree(HiddenTreeMixture):
         Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
         of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
         switch chooses among the children that are present.
-    structure : {"branching"} or None, default "branching"
-        "branching" adds the probability of the tree's shape.  None takes shapes as given.
+    structure : {"branching", "state"} or None, default "branching"
+        "branching" adds the probability of the tree's shape.  None takes shapes as given.  "state", of
+        ``direction="down"``, lets the shape depend on the states.
+    direction : {"up", "down"}, default "up"
+        "up": the state of a node depends on one of its children.  "down": it depends on the state of its parent, and
+        `absent`, `leaf_prior` and `switch_prior` do not apply; docs/top-down.md.
+    tied : bool, default False
+        Whether all slots share one transition; of ``direction="down"``.
     prior : float, default 1.1
         Dirichlet parameter of every distribution, 1 or more; 1 is maximum likelihood.
     leaf_prior, emission_prior, switch_prior, transition_prior, branching_prior : float or None, default None
         Dirichlet parameters of single distributions.  None uses `prior`.
+    root_prior : float or None, default None
+        Dirichlet parameter of the state of roots, of ``direction="down"``.  None uses `prior`.
     n_init : int, default 1
         Number of starts; the one with the best objective is kept.
     max_iter : int, default 200
@@ -79,9 +89,13 @@ class HiddenTree(HiddenTreeMixture):
         Probability that the child in a slot determines the state of its parent.
     transition_prob_ : ndarray of shape (n_slots, n_states + 1, n_states)
         Probability of the parent's state given the slot and state of the determining child; the last state of the child
-        stands for an absent child.
+        stands for an absent child.  With ``direction="down"``, of a child's state (last axis) given its slot and the
+        state of its parent.
     branching_prob_ : ndarray of shape (n_slots,)
-        Probability that a node has a child in a slot; empty if `structure` is None.
+        Probability that a node has a child in a slot; empty if `structure` is None.  With ``structure="state"``, the
+        last axis is the state.
+    root_prob_ : ndarray of shape (n_states,)
+        Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -115,8 +129,11 @@ class HiddenTree(HiddenTreeMixture):
         *,
         absent: Absent = "bottom",
         structure: Structure = "branching",
+        direction: Direction = "up",
+        tied: bool = False,
         prior: float = 1.1,
         leaf_prior: float | None = None,
+        root_prior: float | None = None,
         emission_prior: float | None = None,
         switch_prior: float | None = None,
         transition_prior: float | None = None,
@@ -141,8 +158,11 @@ class HiddenTree(HiddenTreeMixture):
             n_states=n_states,
             absent=absent,
             structure=structure,
+            direction=direction,
+            tied=tied,
             prior=prior,
             leaf_prior=leaf_prior,
+            root_prior=root_prior,
             emission_prior=emission_prior,
             switch_prior=switch_prior,
             transition_prior=transition_prior,
@@ -168,29 +188,35 @@ class HiddenTree(HiddenTreeMixture):
     def from_parameters(  # type: ignore[override]
         cls,
         *,
-        leaf_prob: ArrayLike,
         emission_prob: ArrayLike,
-        switch_prob: ArrayLike,
         transition_prob: ArrayLike,
+        leaf_prob: ArrayLike | None = None,
+        switch_prob: ArrayLike | None = None,
+        root_prob: ArrayLike | None = None,
         branching_prob: ArrayLike | None = None,
         vocabulary: Any = None,
-        absent: Absent = "bottom",
+        absent: Absent | None = None,
     ) -> Self:
-        """A fitted model with these parameters, without component axis; a vocabulary left out is "0", "1", ..."""
+        """A fitted model with these parameters, without component axis; see `HiddenTreeMixture.from_parameters`."""
+
+        def alone(values: ArrayLike | None) -> Any:
+            return None if values is None else np.asarray(values)[None]
+
         return super().from_parameters(
             weight=np.ones(1),
-            leaf_prob=np.asarray(leaf_prob)[None],
-            emission_prob=np.asarray(emission_prob)[None],
-            switch_prob=np.asarray(switch_prob)[None],
-            transition_prob=np.asarray(transition_prob)[None],
-            branching_prob=None if branching_prob is None else np.asarray(branching_prob)[None],
+            emission_prob=alone(emission_prob),
+            transition_prob=alone(transition_prob),
+            leaf_prob=alone(leaf_prob),
+            switch_prob=alone(switch_prob),
+            root_prob=alone(root_prob),
+            branching_prob=alone(branching_prob),
             vocabulary=vocabulary,
             absent=absent,
         )
 
     @classmethod
-    def _sized(cls, n_components: int, n_states: int, absent: Absent, structure: Structure) -> Self:
-        return cls(n_states=n_states, absent=absent, structure=structure)
+    def _sized(cls, n_components: int, spec: Any) -> Self:
+        return cls(n_states=spec.n_states, **directions.options_of(spec))
 
     def _store(self, name: str, values: Floats) -> None:
         setattr(self, name, values[0])

@@ -1,15 +1,12 @@
 """How often nodes have a child in each slot, over a whole forest or store."""
 
-from typing import TYPE_CHECKING
+from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ...forest.forest import Forest
 from ...forest.trees import Trees
-
-if TYPE_CHECKING:
-    from .switching_tree import SwitchingTree
 
 Floats = NDArray[np.float64]
 
@@ -23,7 +20,7 @@ def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
     return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
 
 
-def pooled_rates(forest: Forest, model: "SwitchingTree") -> tuple[float, ...]:
+def pooled_rates(forest: Forest, model: Any) -> tuple[float, ...]:
     """How often a node has a child in each slot, all trees together and half a child added; none without structure."""
     if model.structure is None:
         return ()

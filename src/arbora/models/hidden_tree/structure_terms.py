@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...forest.sharing import SharedForest
 from .distributions import TINY
-from .switching_params import Params, Priors, ShapeCounts
+from .switching_params import Params, ShapeCounts
 
 if TYPE_CHECKING:
     from .switching_tree import SwitchingTree
@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 Floats = NDArray[np.float64]
 
 
-def branching_prior(model: "SwitchingTree", priors: Priors) -> tuple[Floats, Floats]:
+def branching_prior(model: Any, priors: Any) -> tuple[Floats, Floats]:
     """Parameters of the Beta prior of the branching of each slot."""
     if not model.rates:
         both = np.full(model.n_slots if model.structure else 0, priors.branching)
@@ -37,15 +37,22 @@ def structure_log_prob(model: "SwitchingTree", params: Params, shard: SharedFore
         mass = s.pattern @ np.maximum(params.switch, TINY)
         out -= s.with_pattern @ np.log(mass)
     if model.structure == "branching":
-        never = params.branching <= 0
-        out += s.in_slot @ np.log(np.where(never, 1.0, params.branching))
-        if never.any():
-            out[s.in_slot @ never.astype(np.float64) > 0] = -np.inf
-        alone = model.n_slots - model.pooled  # slots with at most one child: one chance per node, taken or not
-        taken = s.with_slot[:, :alone] if model.pooled else s.with_slot  # a slice is a copy, even of everything
-        out += _log_power(s.n_nodes, taken, 1.0 - params.branching[:alone])
-        if model.pooled:  # any number of children: a chance after each, and one that fails
-            out += np.multiply.outer(s.n_nodes, np.log1p(-params.branching[-1]))
+        out += branching_log_prob(params.branching, model.pooled, shard)
+    return out
+
+
+def branching_log_prob(branching: Floats, pooled: bool, shard: SharedForest) -> Floats:
+    """Log of the chances that the nodes of each distinct tree have the children they have."""
+    s = shard.structure
+    never = branching <= 0
+    out: Floats = s.in_slot @ np.log(np.where(never, 1.0, branching))
+    if never.any():
+        out[s.in_slot @ never.astype(np.float64) > 0] = -np.inf
+    alone = len(branching) - pooled  # slots with at most one child: one chance per node, taken or not
+    taken = s.with_slot[:, :alone] if pooled else s.with_slot  # a slice is a copy, even of everything
+    out += _log_power(s.n_nodes, taken, 1.0 - branching[:alone])
+    if pooled:  # any number of children: a chance after each, and one that fails
+        out += np.multiply.outer(s.n_nodes, np.log1p(-branching[-1]))
     return out
 
 
@@ -63,7 +70,7 @@ def _log_power(total: Floats, taken: Any, prob: Floats) -> Floats:
 
 def structure_counts(model: "SwitchingTree", params: Params, shard: SharedForest, weight: Floats) -> ShapeCounts:
     """What weight[distinct tree, component] contributes to the counts of the structure terms."""
-    n_slots, n_lanes = params.switch.shape
+    n_lanes = params.switch.shape[1]
     none = np.zeros((0, n_lanes))
     nothing, branching, exposure = none, np.zeros((2, 0, n_lanes)), none
     if model.absent == "slot":
@@ -74,9 +81,16 @@ def structure_counts(model: "SwitchingTree", params: Params, shard: SharedForest
         mass = s.pattern @ np.maximum(params.switch, TINY)
         exposure = s.pattern.T @ ((s.with_pattern.T @ weight) / mass)
     if model.structure == "branching":
-        s = shard.structure
-        branching = np.stack([s.with_slot.T @ weight, np.broadcast_to(s.n_nodes @ weight, (n_slots, n_lanes))])
-        if model.pooled:
-            branching[0, -1] = (s.in_slot.T @ weight)[-1]
-            branching[1, -1] += branching[0, -1]
+        branching = branching_counts(model.pooled, shard, weight)
     return ShapeCounts(nothing, branching, exposure)
+
+
+def branching_counts(pooled: bool, shard: SharedForest, weight: Floats) -> Floats:
+    """Children in each slot, and nodes that could have one, [2, slot, component]."""
+    s = shard.structure
+    hits = s.with_slot.T @ weight
+    counts = np.stack([hits, np.broadcast_to(s.n_nodes @ weight, hits.shape)])
+    if pooled:
+        counts[0, -1] = (s.in_slot.T @ weight)[-1]
+        counts[1, -1] += counts[0, -1]
+    return counts

@@ -32,22 +32,32 @@ class SwitchingSettings(Protocol):
 
 def check_switching(settings: SwitchingSettings, least_prior: float = 1.0, if_none: float | None = None) -> Priors:
     """Raise on impossible settings; the priors of the fit, each `least_prior` or more; prior=None is `if_none`."""
-    check_count("n_states", settings.n_states)
-    if settings.n_slots is not None:
-        check_count("n_slots", settings.n_slots)
+    check_sizes(settings)
     if settings.absent not in ABSENT:
         raise SettingError(f"absent={settings.absent!r}; wanted one of {', '.join(ABSENT)}")
     if settings.structure not in (None, "branching"):
         raise SettingError(f"structure={settings.structure!r}; wanted None or 'branching'")
+    return Priors(*check_priors(settings, Priors, least_prior, if_none))
+
+
+def check_sizes(settings: Any) -> None:
+    """Raise on impossible sizes and encodings."""
+    check_count("n_states", settings.n_states)
+    if settings.n_slots is not None:
+        check_count("n_slots", settings.n_slots)
     enc.find(settings.encoding)
+
+
+def check_priors(settings: Any, kind: Any, least_prior: float, if_none: float | None) -> Any:
+    """Priors of this kind: `prior`, or that of the single distribution where it is given."""
     priors = {}
-    for name in Priors._fields:
+    for name in kind._fields:
         own = getattr(settings, f"{name}_prior")
         general = if_none if settings.prior is None else settings.prior
         value: Any = general if own is None else own
         check_number("prior" if own is None else f"{name}_prior", value, least_prior, 1e9)
         priors[name] = float(value)
-    return Priors(**priors)
+    return kind(**priors)
 
 
 def check_components(n_components: int, n_trees: int) -> None:
@@ -61,15 +71,20 @@ def check_components(n_components: int, n_trees: int) -> None:
 
 def new_switching_tree(settings: SwitchingSettings, forest: Forest, n_components: int) -> SwitchingTree:
     """Sizes of a model of these trees; refuses tables beyond all measure."""
-    n_slots = max(1, forest.n_slots if settings.n_slots is None else settings.n_slots)
+    n_slots, pooled = slots_of(settings, forest)
     emission = Labels(forest.n_labels)
-    pooled = forest.n_slots > n_slots
     model = SwitchingTree(n_slots, emission, settings.n_states, settings.absent, settings.structure, pooled)
-    _check_room(model, n_components)
+    check_room(model, n_components)
     return model
 
 
-def _check_room(model: SwitchingTree, n_components: int) -> None:
+def slots_of(settings: Any, forest: Forest) -> tuple[int, bool]:
+    """Slots that are told apart, and whether the last stands for more than one."""
+    n_slots = max(1, forest.n_slots if settings.n_slots is None else settings.n_slots)
+    return n_slots, forest.n_slots > n_slots
+
+
+def check_room(model: Any, n_components: int) -> None:
     """Refuse tables that would fill the memory, before any is made; of slots less is allowed, for they pool."""
     n_lanes = n_components if n_components == 1 else -(-n_components // 4) * 4  # as kernels pad them
     of_contents = _n_bytes(model.emission.tables(model.n_states), n_lanes)

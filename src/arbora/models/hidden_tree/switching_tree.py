@@ -25,6 +25,7 @@ from .kernels import node_states
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
+from .node_surprise import without_subtrees
 from .slot_rates import slot_rates
 from .structure_terms import branching_prior, structure_counts, structure_log_prob
 from .switching_params import Counts, Params, Priors, ShapeCounts
@@ -58,6 +59,7 @@ class SwitchingTree:
     rates: tuple[float, ...] = ()  # around which the prior of the branching lies, by slot; none: around one half
 
     priors_type: ClassVar[type[Priors]] = Priors
+    direction: ClassVar[str] = "up"
 
     @classmethod
     def of_labels(
@@ -398,3 +400,11 @@ class SwitchingTree:
                 "or fit with structure='branching'"
             )
         return draw_shapes(rng, params.branching, component, self.pooled)
+
+    def without_subtrees(self, params: Params, shard: SharedForest) -> tuple[Floats, Floats]:
+        """log P(tree), and log P(all labels but those of the subtree) - log P(tree) of every node, by component."""
+        return without_subtrees(self, params, shard)
+
+    def mean_transition(self, params: Params) -> Floats:
+        """State of a parent given the child's, whichever child the switch chooses."""
+        return np.tensordot(params.switch[:, 0], params.transition[..., 0], axes=1)

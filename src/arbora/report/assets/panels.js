@@ -174,21 +174,27 @@ function parametersPanel() {
   const p = D.parameters;
   if (!p) return null;
   const place = el("div");
+  const down = p.direction === "down";
+  const moves = down ? "State of a child, given the parent's" : "State of the parent, given the child's";
+  const root = down ? "State of a root" : "State of a root that is a leaf";
+  const way = down ? "how states go down from parent to child" : "how states go up from child to parent (the switch says which child counts)";
   const states = Array.from({ length: p.n_states }, (_, i) => `state ${i}`);
   const show = (c) => {
     const k = p.components[c];
-    const children = p.absent ? [...states.map((s) => `child ${s}`), "no child"] : states.map((s) => `child ${s}`);
-    const slots = Object.values(k.slots)[0].map((_, l) => String(l + 1));
+    const given = states.map((s) => `${down ? "parent" : "child"} ${s}`);
+    if (p.absent) given.push("no child");
+    const rows = Object.values(k.slots);
+    const slots = rows.length ? rows[0].map((_, l) => String(l + 1)) : [];
     const share = (x) => (x >= 0.005 ? x.toFixed(2).replace(/^0/, "") : "");
     place.replaceChildren(el("h3", { class: "cap" }, "Labels by hidden state"), heatTable("Labels by hidden state", k.labels, states, k.emission, { labels: true, format: share }),
       el("div", { class: "two" },
-        el("div", null, el("h3", { class: "cap" }, "State of the parent, given the child's"), heatTable("State of the parent given the child's", states, children, k.transition, { most: 1, format: share })),
-        el("div", null, el("h3", { class: "cap" }, "State of a root that is a leaf"), heatTable("State of a root that is a leaf", states, ["share"], [k.root], { most: 1, format: share }),
-          el("h3", { class: "cap" }, "By place among siblings"), heatTable("By place among siblings", slots, Object.keys(k.slots), Object.values(k.slots), { most: 1, format: share }))));
+        el("div", null, el("h3", { class: "cap" }, moves), heatTable(moves, states, given, k.transition, { most: 1, format: share })),
+        el("div", null, el("h3", { class: "cap" }, root), heatTable(root, states, ["share"], [k.root], { most: 1, format: share }),
+          rows.length ? [el("h3", { class: "cap" }, "By place among siblings"), heatTable("By place among siblings", slots, Object.keys(k.slots), rows, { most: 1, format: share })] : null)));
   };
   const choice = el("select", { change: (e) => show(+e.target.value) }, p.components.map((k, c) => el("option", { value: c }, `${k.name}, weight ${percent(k.weight)}`)));
   show(0);
-  return panel("parameters", "Parameters", `What a component has learnt: how it labels nodes in each hidden state, and how states go up from child to parent (the switch says which child counts). ${p.note}`,
+  return panel("parameters", "Parameters", `What a component has learnt: how it labels nodes in each hidden state, and ${way}. ${p.note}`,
     el("div", { class: "card" }, el("div", { class: "tools" }, el("label", null, "Component", choice)), place));
 }
 

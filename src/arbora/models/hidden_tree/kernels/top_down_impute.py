@@ -1,0 +1,139 @@
+"""How probable one tree is under a top-down model whose parameters are integrated out, by sequential imputation.
+
+Particles go through the tree from the root down and draw states node by node, each given the counts of what it has
+drawn so far; they are resampled as in impute.py, and the mean of their weights is an unbiased estimate.
+"""
+
+from typing import Any, NamedTuple
+
+import numpy as np
+
+from ....jit import jit
+from .impute import _ancestors, _is_uneven, _log_mean, _pick
+
+
+class Model(NamedTuple):
+    """Sizes and Dirichlet parameters."""
+
+    n_slots: int
+    n_labels: int
+    n_states: int
+    tied: bool
+    pooled: bool
+    root: float
+    emission: float
+    transition: float
+    hit: Any  # [slot]: Beta parameters of a child there; none where shapes do not depend on states
+    miss: Any
+
+
+@jit
+def _numbered(units, order, model):
+    """Numbers of the labels of the tree, and how many: tables need no others."""
+    label = units[0]
+    label_at = np.full(max(1, model.n_labels), -1, np.int64)
+    n = 0
+    for x in range(order.shape[0]):
+        m = label[order[x]]
+        if m >= 0 and label_at[m] < 0:
+            label_at[m] = n
+            n += 1
+    return label_at, n
+
+
+@jit
+def _chance_of_shape(units, d, count, at, model, i, add):
+    """P(children of unit d are where they are | state i, counts); `add` counts them."""
+    _, slot, _, child_start, child = units
+    lo, hi = child_start[d], child_start[d + 1]
+    n_slots, n_states = model.n_slots, model.n_states
+    chance = 1.0
+    e = lo
+    for l in range(n_slots):
+        c = at + (l * n_states + i) * 2
+        n_here = 0
+        while e < hi and slot[child[e]] == l:
+            chance *= (model.hit[l] + count[c] + n_here) / (
+                model.hit[l] + model.miss[l] + count[c] + count[c + 1] + n_here
+            )
+            n_here += 1
+            e += 1
+        missed = n_here == 0 or (model.pooled and l == n_slots - 1)
+        if missed:
+            chance *= (model.miss[l] + count[c + 1]) / (model.hit[l] + model.miss[l] + count[c] + count[c + 1] + n_here)
+        if add:
+            count[c] += n_here
+            count[c + 1] += 1.0 if missed else 0.0
+    return chance
+
+
+@jit
+def log_evidence(rng, units, order, model, n_particles):
+    """Log of an unbiased estimate of P(labels, and the shape where it depends on states), parameters integrated out.
+
+    `order` lists the units of the nodes, the parent of each before it; `order[0]` is the root.
+    """
+    label, slot, _, child_start, child = units
+    n_states, n_nodes = model.n_states, order.shape[0]
+    label_at, n_labels = _numbered(units, order, model)
+    shaped = model.hit.shape[0] > 0
+    n_rows = 1 if model.tied else model.n_slots
+    # Where the counts of a particle lie; behind the cells of a row stands their sum.
+    at_emission = n_states + 1
+    at_transition = at_emission + (n_labels + 1) * n_states
+    at_shape = at_transition + n_rows * n_states * (n_states + 1)
+    n_cells = at_shape + (2 * model.n_slots * n_states if shaped else 0)
+    count = np.zeros((n_particles, n_cells))
+    spare = np.empty((n_particles, n_cells))
+    given = np.zeros((n_particles, n_nodes), np.int16)  # state of the parent of each node on the stack
+    spare_given = np.empty_like(given)
+    stack = np.empty(n_nodes, np.int64)
+    stack[0] = order[0]
+    height = 1
+    option = np.empty(n_states)
+    log_weight = np.zeros(n_particles)
+    result = 0.0
+    while height > 0:
+        height -= 1
+        d = stack[height]
+        lo, hi = child_start[d], child_start[d + 1]
+        for p in range(n_particles):
+            c = count[p]
+            base, alpha = 0, model.root
+            if slot[d] >= 0:
+                row = 0 if model.tied else slot[d]
+                base = at_transition + (row * n_states + given[p, height]) * (n_states + 1)
+                alpha = model.transition
+            whole = n_states * alpha + c[base + n_states]
+            for i in range(n_states):
+                option[i] = (alpha + c[base + i]) / whole
+                if label[d] >= 0:
+                    hits = c[at_emission + label_at[label[d]] * n_states + i]
+                    tries = c[at_emission + n_labels * n_states + i]
+                    option[i] *= (model.emission + hits) / (model.n_labels * model.emission + tries)
+                if shaped:
+                    option[i] *= _chance_of_shape(units, d, c, at_shape, model, i, False)
+            i, total = _pick(rng, option, n_states)
+            log_weight[p] += np.log(total)
+            c[base + i] += 1.0
+            c[base + n_states] += 1.0
+            if label[d] >= 0:
+                c[at_emission + label_at[label[d]] * n_states + i] += 1.0
+                c[at_emission + n_labels * n_states + i] += 1.0
+            if shaped:
+                _chance_of_shape(units, d, c, at_shape, model, i, True)
+            for x in range(hi - lo):
+                given[p, height + x] = i
+        for e in range(lo, hi):
+            stack[height] = child[e]
+            height += 1
+        if height > 0 and _is_uneven(log_weight):
+            result += _log_mean(log_weight)
+            follow = _ancestors(rng, log_weight)
+            for p in range(n_particles):
+                spare[p] = count[follow[p]]
+                spare_given[p, :height] = given[follow[p], :height]
+                log_weight[p] = 0.0
+            count, spare = spare, count
+            given, spare_given = spare_given, given
+    return result + _log_mean(log_weight)

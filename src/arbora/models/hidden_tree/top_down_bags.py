@@ -1,0 +1,142 @@
+"""Trees as bags of counts of a top-down hidden tree, given drawn states; and how probable a tree is a priori."""
+
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ...forest.sharing import SharedForest
+from . import completed_counts as bg
+from . import tree_model as tm
+from .base_measure import branching_evidence, of_tree
+from .kernels import impute, top_down_impute, top_down_states
+from .kernels.split_bags import Bags, Layout, Table
+from .structure_terms import branching_prior
+from .top_down_params import Counts, Params, Priors
+from .tree_model import Evidence
+
+if TYPE_CHECKING:
+    from .passes import Batch
+    from .top_down_tree import TopDownTree
+
+Floats = NDArray[np.float64]
+
+
+def layout_of(model: "TopDownTree") -> Layout:
+    """Where every kind of count lies: root, and hits and misses by state behind it, stand where leaves would."""
+    tables: Any = model.tables
+    n = model.n_states
+    by_state = 2 * model.n_slots * n if model.structure == "state" else 0
+    shapes = 2 * model.n_slots if model.structure == "branching" else 0
+    emission = bg.labels_of(model).n_cells(n)
+    ends = np.cumsum([0, n + by_state, emission, 0, int(np.prod(tables.transition.shape)), shapes])
+    return Layout(*(int(x) for x in [*ends, n, n, n]))
+
+
+def kinds_of(model: "TopDownTree") -> list[slice]:
+    """The cells of each Dirichlet parameter, in the order of `Priors`."""
+    at = layout_of(model)
+    branching = slice(model.n_states, at.emission) if model.structure == "state" else slice(at.shape, at.end)
+    return [slice(0, model.n_states), slice(at.emission, at.switch), slice(at.transition, at.shape), branching]
+
+
+def table_of(model: "TopDownTree", priors: Priors) -> Table:
+    """Rows and Dirichlet parameters of all cells."""
+    at = layout_of(model)
+    root, emission, transition, branching = kinds_of(model)
+    row, prior = np.empty(at.end, np.int64), np.empty(at.end)
+    n_chances = (branching.stop - branching.start) // 2
+    parts = [
+        (root, np.zeros(model.n_states, np.int64)),
+        (emission, bg.labels_of(model).cell_rows(model.n_states)),
+        (transition, np.arange(transition.stop - transition.start) // model.n_states),
+        (branching, np.tile(np.arange(n_chances), 2)),  # hits, then misses
+    ]
+    first = 0
+    for (cells, rows), alpha in zip(parts, priors, strict=True):
+        row[cells], prior[cells] = rows + first, alpha
+        first += int(rows.max()) + 1 if len(rows) else 0
+    by_state = model.n_states if model.structure == "state" else 1
+    prior[branching] = np.concatenate([np.repeat(x, by_state) for x in branching_prior(model, priors)])
+    return Table(row, prior, np.bincount(row, prior).astype(np.float64))
+
+
+class BagDrawer:
+    """Draws hidden states of all trees and bags their counts, together with those of their shapes."""
+
+    def __init__(self, batch: "Batch"):
+        self.batch = batch
+        self.model: TopDownTree = batch.model  # type: ignore[assignment]
+        self.layout = layout_of(self.model)
+        # Shapes do not change: their counts are taken once for every distinct tree.
+        self.shape_counts = [bg.branching_cells(self.model, shard, self.layout) for shard in batch.shards]
+
+    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Bags:
+        """One bag per tree, given its component and the parameters of all."""
+        parts: list[bg.Part] = []
+        for k, one in tm.split(params).items():
+            flow = self.model.prepare(one)
+            for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
+                mine = np.flatnonzero(label[rows] == k)
+                if len(mine):
+                    parts.append(self._draw_part(rng, one, flow, shard, mine, rows.start))
+                    if self.shape_counts[s] is not None:
+                        parts.append(bg.from_sparse(mine + rows.start, self.shape_counts[s][shard.tree_id[mine]]))
+        return bg.join(parts, self.batch.n_trees)
+
+    def _draw_part(
+        self, rng: np.random.Generator, one: Params, flow: Any, shard: SharedForest, mine: Any, at: int
+    ) -> bg.Part:
+        part = shard.restrict(mine)
+        roots = part.tree_root[part.tree_id]
+        lay, n = self.layout, self.model.n_states
+        per_slot = 0 if self.model.tied else n * n
+        offsets = (lay.leaf, lay.emission, lay.transition, per_slot, self.model.pooled, lay.end)
+        with self.batch.workspaces.borrowed() as workspace:
+            messages, _ = self.model.upward(flow, one, part, workspace)
+            bags = top_down_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
+        return bg.Part(mine + at, *bags)
+
+    def table(self, priors: Priors) -> Table:
+        """Rows and Dirichlet parameters of all cells."""
+        return table_of(self.model, priors)
+
+    def kinds(self) -> list[slice]:
+        """The cells of each Dirichlet parameter."""
+        return kinds_of(self.model)
+
+    def counts(self, cells: Floats) -> Counts:
+        """Counts of all components from [component, cell]."""
+        n, model = len(cells), self.model
+        tables: Any = model.tables
+        root, emission, transition, branching = (cells[:, part].T for part in self.kinds())
+        hits, misses = (x.reshape(*tables.branching.shape, n) for x in np.split(branching, 2))
+        return Counts(
+            root,
+            bg.labels_of(model).from_cells(emission, model.n_states),
+            transition.reshape(*tables.transition.shape, n),
+            np.stack([hits, hits + misses]),
+        )
+
+
+def evidence(model: "TopDownTree", batch: "Batch", priors: Priors) -> Evidence:
+    """Log P(tree) with the parameters of its component integrated out under their prior, of every tree."""
+    log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
+    for rows, shard in zip(batch.rows, batch.shards, strict=True):
+        shape, labels = branching_evidence(model, priors, shard), _label_evidence(model, priors, shard)
+        log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
+        error[rows] = labels.error[shard.tree_id]
+    return Evidence(log_prob, error)
+
+
+def _label_evidence(model: "TopDownTree", priors: Priors, shard: SharedForest) -> Evidence:
+    """Log probability of the labels of each distinct tree, and of its shape where that depends on states."""
+    units = shard.units
+    hit, miss = branching_prior(model, priors) if model.structure == "state" else (np.zeros(0), np.zeros(0))
+    sizes = (model.n_slots, model.n_labels, model.n_states, model.tied, model.pooled)
+    urns = top_down_impute.Model(*sizes, priors.root, priors.emission, priors.transition, hit, miss)
+    out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
+    for t, root in enumerate(shard.tree_root):
+        order = impute.post_order(units.child_start, units.child, root)[::-1].copy()
+        out.log_prob[t], out.error[t] = of_tree(top_down_impute.log_evidence, units, order, urns)
+    return out
