@@ -18,7 +18,7 @@ from arbora.errors import ModelFileError
 ESTIMATORS = {
     "single": lambda: ab.HiddenTree(3, max_iter=4, tol=0, random_state=0),
     "mixture": lambda: ab.HiddenTreeMixture(3, 2, max_iter=4, tol=0, random_state=0),
-    "down": lambda: ab.HiddenTreeMixture(3, 2, direction="down", structure="state", max_iter=4, tol=0, random_state=0),
+    "down": lambda: ab.HiddenTreeMixture(3, 2, direction="down", tied=True, max_iter=4, tol=0, random_state=0),
     "sparse": lambda: ab.HiddenTreeMixture(2, 2, max_iter=4, tol=0, random_state=0, sparse_output=True),
     "infinite": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=4, random_state=0),
     "infinite, em": lambda: ab.InfiniteHiddenTreeMixture(2, update="em", n_iter=4, random_state=0),
