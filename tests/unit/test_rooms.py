@@ -9,7 +9,7 @@ SOURCE = Path(arbora.__file__).parent
 # From the bottom up; rooms of one line do not import each other.
 LAYERS = (
     ("errors",),
-    ("jit", "progress", "seeds"),
+    ("frames", "jit", "notebook", "progress", "seeds"),
     ("files",),
     ("inference",),
     ("forest",),

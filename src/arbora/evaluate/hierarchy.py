@@ -13,6 +13,7 @@ from typing import Any, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
+from .. import notebook
 from ..errors import ArboraError, MissingDependencyError
 
 Floats = NDArray[np.float64]
@@ -120,6 +121,12 @@ class Hierarchy:
 
     def __len__(self) -> int:
         return self.n_nodes
+
+    def _repr_html_(self) -> str:
+        drawn = self.merged()
+        words = [f"{n:,}" if n > 1 else drawn.names[drawn.members(z)[0]] for z, n in enumerate(drawn.size.tolist())]
+        title = f"Hierarchy of {self.n_data:,} data in {self.n_nodes:,} groups on {self.n_levels:,} levels"
+        return notebook.page(title, notebook.drawing(drawn.parent.tolist(), words, drawn.weight.tolist()))
 
     def __repr__(self) -> str:
         by_level = ", ".join(str(n) for n in np.bincount(self.level)[1:])

@@ -205,6 +205,11 @@ class Forest(Constructors):
         sizes = f"{self.n_trees} trees, {self.n_nodes} nodes, {self.n_labels} labels, {self.n_slots} slots"
         return f"Forest({sizes}, columns {', '.join(self.content)})" if self.content else f"Forest({sizes})"
 
+    def _repr_html_(self) -> str:
+        from .notebook_view import forest_html
+
+        return forest_html(self)
+
     def __eq__(self, other: object) -> bool:
         """Same trees, labels by name, targets, names and content; order of nodes and vocabulary do not matter."""
         if not isinstance(other, Forest):
@@ -319,6 +324,23 @@ class Forest(Constructors):
         Forest(1 trees, 2 nodes, 2 labels, 1 slots, columns length, kind)
         """
         return Forest._trusted(**{**self._columns(), "content": self._content_of(content)})
+
+    def to_frame(self, library: str = "pandas") -> Any:
+        """One row per node, as a data frame: tree, node, parent, slot, label, and the columns of content.
+
+        Parameters
+        ----------
+        library : {"pandas", "polars"}, default "pandas"
+            Library of the data frame.
+
+        Returns
+        -------
+        DataFrame
+            Nodes are numbered within their tree, the root last.  A missing label is None.  Bags of words are left out.
+        """
+        from .frames import nodes_frame
+
+        return nodes_frame(self, library)
 
     def save(self, path: Any) -> None:
         """Write the forest to one file: ``.forest`` (arrays and JSON) or ``.parquet``; see `load_forest`."""

@@ -1,9 +1,12 @@
 """Where trees belong and how probable they are: computed once, for tables, summaries, pages and criteria alike."""
 
+from collections.abc import Sequence
 from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
+
+from ..frames import frame
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -33,6 +36,29 @@ class Assignments(NamedTuple):
             proba=None if proba is None else proba[trees],
             log_likelihood=None if score is None else score[trees],
         )
+
+    def to_frame(self, names: Sequence[str] | None = None, library: str = "pandas") -> Any:
+        """One row per tree, as a data frame: its group, how probable that is, its log-likelihood.
+
+        Parameters
+        ----------
+        names : sequence of str or None, default None
+            Names of the trees, such as `Forest.name`.
+        library : {"pandas", "polars"}, default "pandas"
+            Library of the data frame.
+
+        Returns
+        -------
+        DataFrame
+            With `names` as index in pandas, and as the column ``name`` in polars.
+        """
+        columns: dict[str, Any] = {"cluster": self.labels}
+        if self.proba is not None:
+            at = np.where(self.labels < 0, self.proba.shape[1] - 1, self.labels)
+            columns["probability"] = np.take_along_axis(self.proba, at[:, None], axis=1)[:, 0]
+        if self.log_likelihood is not None:
+            columns["log_likelihood"] = self.log_likelihood
+        return frame(columns, library, None if names is None else [str(name) for name in names])
 
     def aic(self, n_parameters: int) -> float:
         """Akaike information criterion of a model with so many parameters on these trees, lower is better."""

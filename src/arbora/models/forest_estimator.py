@@ -62,6 +62,24 @@ class ForestEstimator(SavedEstimator):
             return Assignments(labels)
         return Assignments(labels, model.predict_proba(X), model.score_samples(X))
 
+    def to_frame(self, X: Any, library: str = "pandas") -> Any:
+        """One row per tree, as a data frame: its group, how probable that is, its log-likelihood.
+
+        Parameters
+        ----------
+        X : Forest, list of nested trees, or path
+            The trees.
+        library : {"pandas", "polars"}, default "pandas"
+            Library of the data frame.
+
+        Returns
+        -------
+        DataFrame
+            With the names of the trees as index in pandas, and as the column ``name`` in polars.
+        """
+        forest = self._check_forest(X, at_least=0)
+        return self.assign(forest).to_frame(forest.name, library)
+
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
         """Trees as rows of numbers, to be put on a plane, and what these are; `training` says they are the fit's."""
         encoder: Any = self.tree_encoder()

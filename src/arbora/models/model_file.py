@@ -50,6 +50,14 @@ class SavedEstimator(OnPage, BaseEstimator):
         check_is_fitted(self)
         write_report(self, data, path, target=target, names=names, columns=columns, group_names=group_names)
 
+    def _repr_mimebundle_(self, **options: Any) -> dict[str, Any]:
+        shown: dict[str, Any] = super()._repr_mimebundle_(**options)
+        if "text/html" in shown and hasattr(self, "provenance_"):
+            from .notebook_view import found_html
+
+            shown["text/html"] = found_html(self) + shown["text/html"]
+        return shown
+
     def _plain_params(self) -> dict[str, Any]:
         """Parameters as JSON can hold them."""
         return {key: plain(value) for key, value in self.get_params(deep=False).items()}

@@ -9,6 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ... import notebook
 from ...errors import ForestError
 from ...forest.forest import Forest
 from ...forest.kernels.tree_shape import make_shape
@@ -93,6 +94,15 @@ class TreeUnion:
             if self.parent[u] >= 0:
                 out[u] = out[self.parent[u]] + 1
         return out
+
+    def _repr_html_(self) -> str:
+        order = np.argsort(self.depth, kind="stable")  # parents first
+        rank = np.argsort(order)
+        parent = [int(rank[p]) if p >= 0 else -1 for p in self.parent[order]]
+        prob = self.node_prob[order].tolist()
+        names = self.label_names()
+        words = [f"{names[u]} {p:.0%}".strip() for u, p in zip(order.tolist(), prob, strict=True)]
+        return notebook.page(repr(self), notebook.drawing(parent, words, prob))
 
     def __repr__(self) -> str:
         return f"TreeUnion({self.n_nodes} nodes, {self.n_assigned} trees)"
