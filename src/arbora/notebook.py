@@ -32,7 +32,7 @@ def drawing(parent: Sequence[int], text: Sequence[str], size: Sequence[float] | 
     below says how many are left out.
     """
     children: list[list[int]] = [[] for _ in parent]
-    roots = []
+    roots: list[int] = []
     for node, above in enumerate(parent):
         (children[above] if above >= 0 else roots).append(node)
     chosen = _nearest(roots, children)

@@ -78,7 +78,7 @@ class ForestEstimator(SavedEstimator):
             With the names of the trees as index in pandas, and as the column ``name`` in polars.
         """
         forest = self._check_forest(X, at_least=0)
-        return self.assign(forest).to_frame(forest.name, library)
+        return self.assign(forest).to_frame(None if forest.name is None else forest.name.tolist(), library)
 
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
         """Trees as rows of numbers, to be put on a plane, and what these are; `training` says they are the fit's."""
