@@ -70,7 +70,14 @@ class Game:
         corpus = Corpus(rows, np.concatenate(SHARE), family, n_families)
         prior = PartitionPrior("dp", 1.0)
         made = PartitionSampler(
-            corpus, STRENGTH, float(n_families), prior, starts=None, n_split_merge=self.n_split_merge
+            corpus,
+            STRENGTH,
+            float(n_families),
+            prior,
+            starts=None,
+            features=np.eye(len(SHARE[0]))[patterns[:, 0]],
+            n_split_merge=self.n_split_merge,
+            n_shared_out=self.n_split_merge,
         )
         return made if self.change is None else self.change(made)
 

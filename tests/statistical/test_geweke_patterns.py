@@ -38,13 +38,13 @@ def crowded(made):
 
 def careless(monkeypatch):
     """Splits and merges count a new group four times."""
-    real = sampler.split_merge
+    real = sampler.pair_moves
 
-    def wrong(rng, corpus, tables, groups, n):
+    def wrong(rng, corpus, tables, groups, features, n, anew):
         part = tables.log_part + np.log(4.0) * np.arange(len(tables.log_part))
-        return real(rng, corpus, tables._replace(log_part=part), groups, n)
+        return real(rng, corpus, tables._replace(log_part=part), groups, features, n, anew)
 
-    monkeypatch.setattr(sampler, "split_merge", wrong)
+    monkeypatch.setattr(sampler, "pair_moves", wrong)
 
 
 def test_joint_distribution_is_kept_and_an_error_is_seen():

@@ -366,7 +366,7 @@ def test_fitted_attributes(demo, fitted):
     assert 0.5 <= fitted.power_ <= 1.0
     assert fitted.concentration_ > 0
     assert fitted.trace_.n_chains == 4
-    assert fitted.draws().shape == (4, 15, 300)
+    assert fitted.draws().shape == (4, 10, 300)
     assert fitted.co_clustering().shape == (300, 300)
     assert fitted.n_components_posterior().probability.sum() == pytest.approx(1.0)
     assert isinstance(fitted.chain_report().verdict, str)

@@ -1,5 +1,6 @@
 """What a clustering leaves behind: tables, model, picture, page, and the summary on stdout."""
 
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, NamedTuple, cast
@@ -62,6 +63,7 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
             new_group=found.new_group,
             named=described,
             levels=[labels, *(level.group[labels] for level in coarser[:-1])] if coarser else [],
+            stability=model.found_again(),
         )
         verdict = fitted.verdict
         told = [fitted.how, *levels.lines(coarser), *levels.finer_lines(model), *fitted.told], fitted.warned
@@ -121,8 +123,11 @@ def _columns(model: Any, forest: Forest, found: Assignments, summary: Summary) -
     columns = files.assigned(found.labels, forest) if found.proba is None else files.assignments(model, forest, found)
     called = {cluster.cluster: cluster.name or "" for cluster in summary.clusters}
     names = [called.get(number, "") for number in np.asarray(columns["cluster"]).tolist()]
-    first = {key: columns[key] for key in ("name", "cluster")}
-    return {**first, "cluster_name": names, **columns}
+    about: dict[str, Any] = {"name": columns["name"], "cluster": columns["cluster"], "cluster_name": names}
+    stable = {cluster.cluster: cluster.stability for cluster in summary.clusters if cluster.stability is not None}
+    if stable:
+        about["cluster_stability"] = [stable.get(k, math.nan) for k in np.asarray(columns["cluster"]).tolist()]
+    return {**about, **columns}
 
 
 def _facts(model: Any, fitted: Fitted, found: Assignments) -> dict[str, Any]:

@@ -47,6 +47,7 @@ def show_summary(summary: Summary, verdict: Verdict, lines: Sequence[str], warne
         console.print(printable(line))
     for line in warned:
         console.print(printable(line), style="bold red")
+    _show_overview(summary, console)
     for cluster in summary.clusters:
         name = "" if cluster.name is None else f", {printable(cluster.name)}"
         known = "" if cluster.main_class is None else f", mostly {printable(cluster.main_class)}"
@@ -74,6 +75,22 @@ def show_summary(summary: Summary, verdict: Verdict, lines: Sequence[str], warne
         console.print(f"Names of trees are below {printable(summary.folder)}")
     _show_agreement(summary, console)
     _show_uncertain(summary, console)
+
+
+def _show_overview(summary: Summary, console: Any) -> None:
+    """A line per cluster: its size, its name, and whether all runs find it."""
+    if len(summary.clusters) < 2 or all(cluster.name is None for cluster in summary.clusters):
+        return
+    judged = any(cluster.stability is not None for cluster in summary.clusters)
+    table = _table("cluster", "trees", "share", *(["in all runs"] if judged else []))
+    table.add_column("what sets it apart", overflow="fold")
+    for cluster in summary.clusters:
+        row = [str(cluster.cluster), f"{cluster.size:,}", f"{cluster.share:.0%}"]
+        if judged:
+            row.append(cluster.fate or "")
+        table.add_row(*row, printable(cluster.name or ""))
+    console.print()
+    console.print(table)
 
 
 def _show_agreement(summary: Summary, console: Any) -> None:

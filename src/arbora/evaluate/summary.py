@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..forest.forest import Forest, as_forest
+from ..inference.stability import Stability
 from .agreement import Agreement, LevelScore, agree, level_score
 from .metrics import ruzicka_distance, slot_label_counts
 from .traits import Grouping, Shape, Trait, cluster_shapes, group_trees, label_traits, pair_traits, slot_traits
@@ -43,6 +44,8 @@ class Cluster:
     name: str | None = None  # from its rules; None if nobody named the clusters
     rules: tuple[Rule, ...] = ()
     skeleton: str | None = None  # rules of most trees joined from the root
+    stability: float | None = None  # how well it is found again in all chains, 1 if exactly; None without chains
+    fate: str | None = None  # what becomes of it in the chains: stable, splits, joins others, comes and goes
 
 
 @dataclass(frozen=True)
@@ -91,6 +94,7 @@ def summarise(
     new_group: bool = False,
     named: Sequence[Any] | None = None,
     levels: Sequence[ArrayLike] = (),
+    stability: Stability | None = None,
 ) -> Summary:
     """Describe the clusters that `labels` makes of the trees; clusters without trees are left out.
 
@@ -99,7 +103,7 @@ def summarise(
     log-likelihood ratio of their counts inside and outside; typical trees are nearest, by Ruzicka's distance, to the
     mean representative matrix of their cluster.  `named` are the clusters 0, 1, ... as
     `arbora.models.patterns.name_groups` describes them.  `levels` are other groupings of the trees, coarser or finer,
-    to compare with known classes.
+    to compare with known classes.  `stability` says how well the clusters are found again in all chains.
 
     >>> found = summarise([("a", ["b"]), ("a", ["b"]), "c"], [0, 0, 1])
     >>> [cluster.labels[0].what for cluster in found.clusters]
@@ -125,6 +129,7 @@ def summarise(
             typical_trees=typical[c],
             main_class=None if agreement is None else _main_class(agreement, c),
             **_description(named, int(number)),
+            **_stability(stability, int(number)),
         )
         for c, number in enumerate(grouping.number)
     )
@@ -159,6 +164,14 @@ def _description(named: Sequence[Any] | None, number: int) -> dict[str, Any]:
     one = named[number]
     rules = tuple(Rule(str(text), float(lift), float(coverage)) for text, lift, coverage in one.patterns)
     return {"name": one.name, "rules": rules, "skeleton": one.skeleton_text or None}
+
+
+def _stability(stability: Stability | None, number: int) -> dict[str, Any]:
+    """How well a cluster is found again, where chains say so."""
+    if stability is None or number not in stability.group:
+        return {}
+    at = stability.group.tolist().index(number)
+    return {"stability": float(stability.stability[at]), "fate": stability.fates()[at]}
 
 
 def _main_class(agreement: Agreement, c: int) -> str:

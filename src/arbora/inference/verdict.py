@@ -7,12 +7,15 @@ from numpy.typing import ArrayLike, NDArray
 
 from . import diagnostics
 from .settling import MIN_ESS
+from .stability import STABLE, Fate, Stability, group_stability
 
 Level = Literal["sound", "look again", "do not trust"]
 LEVELS: tuple[Level, ...] = ("sound", "look again", "do not trust")
 
 NEARLY_SAME = 0.9  # adjusted Rand index between chains from which on their partitions differ in details alone
 MOST_LONGER = 10  # times as many sweeps as there were are asked for at the most
+MOST_STABLE = 0.5  # share of the data in groups that come up in all chains, below which no grouping is to be trusted
+MOST_LISTED = 6  # groups that a sentence names
 
 #: Summaries of draws, as sentences call them.
 IN_WORDS = {
@@ -59,6 +62,14 @@ class Verdict(NamedTuple):
         return {"level": self.level, "reason": self.reason, "what_to_do": self.what_to_do}
 
 
+class Shown(NamedTuple):
+    """The partition that is shown to people, and coarser ones."""
+
+    labels: ArrayLike  # group of each datum of the draws
+    coarser: tuple[ArrayLike, ...] = ()  # finest first
+    what: str = "data"  # many of them
+
+
 class Run(NamedTuple):
     """How chains were run."""
 
@@ -69,14 +80,24 @@ class Run(NamedTuple):
 
 
 def judge_chains(
-    draws: ArrayLike, log_joint: ArrayLike, run: Run, *, n_groups: int | None = None, where: str = ""
+    draws: ArrayLike,
+    log_joint: ArrayLike,
+    run: Run,
+    *,
+    n_groups: int | None = None,
+    where: str = "",
+    shown: Shown | None = None,
 ) -> Verdict:
     """Judge draws of a partition, [chain, draw, datum], and a point estimate of so many groups, if it is given.
 
-    Chains that disagree are not to be trusted, unless their partitions are nearly the same (adjusted Rand index of 0.9
-    or more): then the details need a second look.  So do chains that never moved, one chain alone, too few effective
-    draws, an interrupted run, and a point estimate whose number of groups lies outside the interval of its own
-    posterior.
+    Where chains disagree, the groups of `shown` are judged one by one: those that come up in all chains are stable
+    (`group_stability`).  If all are, the fit is sound; if at least half of the data are in stable groups, the others
+    need a second look.
+
+    Without `shown`, chains that disagree are not to be trusted, unless their partitions are nearly the same (adjusted
+    Rand index of 0.9 or more): then the details need a second look.  So do chains that never moved, one chain alone,
+    too few effective draws, an interrupted run, and a point estimate whose number of groups lies outside the interval
+    of its own posterior.
 
     >>> good = np.random.default_rng(0).integers(0, 2, (4, 200, 3))
     >>> judge_chains(good, np.random.default_rng(1).normal(size=(4, 200)), Run(400)).level
@@ -85,7 +106,7 @@ def judge_chains(
     labels = np.asarray(draws)
     n_chains, n_draws = labels.shape[:2]
     interval = diagnostics.n_groups_posterior(labels).interval
-    verdict = _of_chains(labels, np.asarray(log_joint), run, n_chains, n_draws)
+    verdict = _of_chains(labels, np.asarray(log_joint), run, n_chains, n_draws, shown)
     for name, words in IN_WORDS.items():
         verdict = verdict._replace(reason=verdict.reason.replace(name, words))
     if run.settled is not None and not run.interrupted:
@@ -93,7 +114,7 @@ def judge_chains(
     if run.interrupted:
         again = Verdict("look again", "the fit was interrupted", "fit again to the end")
         verdict = worse(again, verdict)
-    if n_groups is not None and not interval[0] <= n_groups <= interval[1]:
+    if n_groups is not None and shown is None and not interval[0] <= n_groups <= interval[1]:
         verdict = worse(verdict, _outside(n_groups, interval))
     return verdict._replace(reason=where + verdict.reason, interval=interval)
 
@@ -118,7 +139,9 @@ def worse(one: Verdict, two: Verdict) -> Verdict:
     return first._replace(reason=f"{first.reason}; {second.reason}", what_to_do=todo.what_to_do, settings=todo.settings)
 
 
-def _of_chains(labels: NDArray[Any], log_joint: NDArray[Any], run: Run, n_chains: int, n_draws: int) -> Verdict:
+def _of_chains(
+    labels: NDArray[Any], log_joint: NDArray[Any], run: Run, n_chains: int, n_draws: int, shown: Shown | None
+) -> Verdict:
     if labels.shape[2] < 2:
         return Verdict("sound", "there is one datum, and so one group")
     if n_draws < 4:
@@ -131,6 +154,8 @@ def _of_chains(labels: NDArray[Any], log_joint: NDArray[Any], run: Run, n_chains
     report = diagnostics.check_chains(labels, log_joint=log_joint, min_ess=MIN_ESS)
     if report.agree:
         return _agreeing(report, run)
+    if shown is not None:
+        return _by_group(labels, shown)
     longer = {"n_iter": 4 * run.n_sweeps}
     reason = report.verdict.rpartition(";")[0]  # the advice is ours
     alike = chains_alike(labels)
@@ -139,6 +164,54 @@ def _of_chains(labels: NDArray[Any], log_joint: NDArray[Any], run: Run, n_chains
     if not reason.startswith("no chain moved"):
         reason += f"; their partitions are much alike, though (adjusted Rand index {alike:.2f})"
     return Verdict("look again", reason, _fit_with(longer), longer)
+
+
+def _by_group(draws: NDArray[Any], shown: Shown) -> Verdict:
+    """The verdict on the groups shown, one by one."""
+    found = group_stability(shown.labels, draws)
+    n_stable, n_groups, n_chains = int(found.is_stable.sum()), len(found.group), len(draws)
+    low, high = diagnostics.n_groups_posterior(draws).interval
+    spread = (
+        ""
+        if low <= n_groups <= high
+        else f"; the runs have {low} groups"
+        if low == high
+        else (f"; the runs have {low} to {high} groups")
+    )
+    if n_stable == n_groups:
+        one = "the group comes" if n_groups == 1 else f"all {n_groups} groups come"
+        return Verdict(
+            "sound", f"{one} up in each of {n_chains} independent runs; single {shown.what} still move{spread}"
+        )
+    part = f"{n_stable} of {n_groups} groups, with {found.share_stable:.0%} of the {shown.what}, come up in all "
+    reason = f"{part if n_stable else f'none of {n_groups} groups comes up in all '}{n_chains} independent runs"
+    reason += f"; {_fates_told(found)}{spread}"
+    level: Level = "look again" if found.share_stable >= MOST_STABLE else "do not trust"
+    coarser = next((x for x in shown.coarser if (group_stability(x, draws).in_parts >= STABLE).all()), None)
+    n_coarser = 0 if coarser is None else len(np.unique(np.asarray(coarser)))
+    joined = f"join groups to {n_coarser}, whose borders all runs keep" if n_coarser > 1 else ""
+    todo = " or ".join(filter(None, ["rely on the stable groups" if n_stable else "", joined]))
+    return Verdict(level, reason, todo or "do not read much into these groups")
+
+
+def _fates_told(found: Stability) -> str:
+    """What becomes of the groups that are not stable, as "3 and 7 split, 9 joins others"."""
+    words: dict[Fate, tuple[str, str]] = {
+        "splits": ("splits", "split"),
+        "joins others": ("joins others", "join others"),
+        "comes and goes": ("comes and goes", "come and go"),
+    }
+    told = []
+    fates = found.fates()
+    for fate, (one, many) in words.items():
+        own = [int(k) for k, its in zip(found.group, fates, strict=True) if its == fate]
+        if own:
+            listed = [str(k) for k in own[:MOST_LISTED]]
+            if len(own) > MOST_LISTED:
+                listed.append(f"{len(own) - MOST_LISTED} more")
+            names = " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
+            told.append(f"{names} {one if len(own) == 1 else many}")
+    return ", ".join(told)
 
 
 def _agreeing(report: diagnostics.ChainReport, run: Run) -> Verdict:

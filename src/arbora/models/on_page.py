@@ -2,8 +2,12 @@
 
 from typing import Any
 
-from ..inference.verdict import LEVELS, Run, Verdict, judge_chains, judge_em
+from ..inference.convergence import MIN_DRAWS
+from ..inference.stability import Stability
+from ..inference.verdict import LEVELS, Run, Shown, Verdict, judge_chains, judge_em
+from .merging import coarser_levels
 from .registry import MODELS
+from .sampled import Sampled
 
 #: Parts that a fitted model need not hold: a file has no draws, a model from given parameters no groups of trees.
 HELD = {"draws": "trace_", "clusters": "labels_"}
@@ -25,6 +29,12 @@ class OnPage:
     def tree_encoder(self) -> Any:
         """What turns trees into rows of numbers with names; None if nothing does."""
         return self if "codes" in self.page_parts() else None
+
+    def found_again(self) -> Stability | None:
+        """How well each group is found again in all chains; None of a model without chains to compare."""
+        if not isinstance(self, Sampled) or "draws" not in self.page_parts():
+            return None
+        return None if self.trace_.n_chains < 2 or self.trace_.n_draws < MIN_DRAWS else self.stability()
 
     def verdict(self) -> Verdict:
         """How far to trust the fit, why, and what would settle it.
@@ -64,6 +74,14 @@ def _of_search(converged: bool) -> Verdict:
     return Verdict("look again", "the search ended while moves still shortened the description", "fit again to the end")
 
 
+def _shown(model: Any) -> Shown | None:
+    """The groups of the trees that were drawn, and what becomes of them as they are merged."""
+    if not isinstance(model, Sampled):
+        return None
+    labels = model._groups_of_drawn()
+    return Shown(labels, tuple(level.group[labels] for level in coarser_levels(model, labels)), "trees")
+
+
 def _of_draws(model: Any, parts: frozenset[str]) -> Verdict:
     """The verdict on chains, on the worst of all levels."""
     trace = model.trace_
@@ -72,7 +90,7 @@ def _of_draws(model: Any, parts: frozenset[str]) -> Verdict:
     if "levels" not in parts:
         learnt = getattr(model, "n_components", None) is None
         n_groups = int(model.n_components_) if learnt else None
-        return judge_chains(trace.stack("label"), joint, run, n_groups=n_groups)
+        return judge_chains(trace.stack("label"), joint, run, n_groups=n_groups, shown=_shown(model))
     levels = model.level_labels_
     found = [
         judge_chains(

@@ -8,6 +8,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ..inference import diagnostics
 from ..inference.chains import Trace
+from ..inference.stability import Stability, group_stability
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -83,6 +84,21 @@ class Sampled:
     def point_estimate(self, loss: Literal["vi", "binder"] = "vi") -> diagnostics.PointEstimate:
         """The partition of least expected loss under the draws."""
         return self._drawn().point_estimate(loss)
+
+    def stability(self, labels: ArrayLike | None = None) -> Stability:
+        """How well each group of the trees, as `labels_` has them or others, is found again in all chains.
+
+        Parameters
+        ----------
+        labels : array of shape (n_fitted_trees,) or None, default None
+            Another partition, as ``cut(n)``.
+
+        Returns
+        -------
+        Stability
+            One row per group.
+        """
+        return group_stability(self._groups_of_drawn() if labels is None else labels, self._drawn().label)
 
     def chain_report(self) -> diagnostics.ChainReport:
         """Whether the chains agree, in words and figures."""

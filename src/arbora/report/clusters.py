@@ -114,7 +114,8 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
     forest = grouped.forest
     namer = Namer(forest)
     named = describe_groups(namer, grouped.label) if context.described is None else context.described
-    summary = summarise(forest, grouped.label, n_traits=6, named=named)
+    stability = model.found_again() if grouped.training and grouped.noun == "cluster" else None
+    summary = summarise(forest, grouped.label, n_traits=6, named=named, stability=stability)
     if grouped.noun == "cluster":
         own = {c: one.name for c, one in enumerate(named)} | _given_names(context, grouped)
         own = {c: f"{c} \u00b7 {name}" for c, name in own.items()}
@@ -248,6 +249,7 @@ def card(cluster: Cluster, folder: str, report: str) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "size": cluster.size,
+        "stability": None if cluster.stability is None else f"{cluster.fate} ({cluster.stability:.2f})",
         "share": col.figure(cluster.share),
         **traits,
         "rules": [[col.shortened(r.text), col.figure(r.lift), col.figure(r.coverage)] for r in cluster.rules],

@@ -3,7 +3,7 @@
 import logging
 import os
 from collections.abc import Sequence
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,7 +25,7 @@ from .checking import check_fitted, check_settings
 from .fitted import Sums
 from .levels import CoarserAndFiner
 from .marginals import Corpus, PartitionPrior
-from .sampler import PartitionSampler
+from .sampler import ManyGroups, PartitionSampler
 from .splits import best_splits
 from .transformer import TreePatterns
 
@@ -66,7 +66,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         Concentration of the process.  None learns it for "dp" with a Gamma(1, 1) prior, and is 1 otherwise.
     n_sweeps : int, default 12
         Sweeps of the search that finds `labels_`.
-    n_chains, n_iter, thin : int, default 4, 30 and 1
+    n_chains, n_iter, thin : int, default 4, 20 and 1
         Number of chains that sample the posterior of the partition after the search, sweeps of each, and the step
         between draws that are kept.
     burn_in : int or None, default None
@@ -161,7 +161,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         concentration: float | None = None,
         n_sweeps: int = 12,
         n_chains: int = 4,
-        n_iter: int = 30,
+        n_iter: int = 20,
         burn_in: int | None = None,
         thin: int = 1,
         fit_on: int = 2000,
@@ -229,15 +229,16 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
 
     def _sample(self, corpus: Corpus, features: Floats, found: se.Found, forest: Forest) -> Trace:
         """Chains with all but the partition and the concentration held at what the search found."""
-        n_start = se.n_start(corpus.n_trees) if self.n_components is None else int(found.label.max()) + 1
+        closed = self.n_components is not None
         sampler = PartitionSampler(
             corpus,
             found.strengths,
             found.power,
             found.prior,
-            starts=_KMeansStarts(features, n_start),
-            closed=self.n_components is not None,
+            starts=ManyGroups(features, int(found.label.max()) + 1 if closed else None),
+            closed=closed,
             learn_concentration=self.concentration is None,
+            features=features,
         )
         burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
         seed = self.random_state
@@ -364,13 +365,3 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         check_fitted(self)
         self._set_sums(Sums(self.pattern_count_, self.group_size_))
         return self
-
-
-class _KMeansStarts(NamedTuple):
-    """Starts of chains: k-means from a start of each chain's own."""
-
-    features: Floats
-    n_groups: int
-
-    def __call__(self, rng: np.random.Generator) -> Ints:
-        return se.kmeans_start(self.features, self.n_groups, rng)
