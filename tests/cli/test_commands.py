@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import arbora
 from arbora.cli import app, options, reading
+from arbora.cli.levels import supported
 from arbora.datasets import make_documents
 from arbora.io import FORMATS, read, write_jsonl
 from arbora.io.manual import with_formats
@@ -435,8 +436,11 @@ def test_coarser_groupings_are_told(corpus: Path, tmp_path: Path) -> None:
     options = ("cluster", corpus, "--model", "patterns", "-k", 5, "--chains", 1, "--sweeps", 4)
     text = run(*options, "--save", saved)
     merges = arbora.load(saved).merges()
-    (a, b), cost = sorted(merges.pair[0].tolist()), -merges.gain[0]
-    assert f"Coarser: 4 groups, by joining {a} and {b} (costs {cost:,.1f} nats)." in text
+    a, b = sorted(merges.pair[0].tolist())
+    assert f"Coarser: 4 groups, by joining {a} and {b}: {supported(merges.gain[0])}." in text
+    words = [supported(gain) for gain in (2.0, 0.0, -3.0, -30.0)]
+    assert len(set(words)) == 4
+    assert words[0].startswith("better")
     assert text.count("Coarser: ") == 2
     splits = arbora.load(saved).splits()
     assert f"Finer: 6 groups, by parting {splits.gain.argmax()} into " in text

@@ -38,13 +38,20 @@ def rule(node, depth):
     return f"{label_of(node)}({', '.join(inside)})" if children else label_of(node)
 
 
+def bigrams(own, children):
+    """Each two adjacent children, the first, and the last."""
+    if not children:
+        return []
+    pairs = [f"{own}(..., {a}, {b}, ...)" for a, b in itertools.pairwise(children)]
+    return [f"{own}({children[0]}, ...)", *pairs, f"{own}(..., {children[-1]})"]
+
+
 def patterns(tree, families=FAMILIES):
     """How often each pattern of a nested tree occurs, by "family:text"."""
     found = Counter()
     for node, slot, path in walk(tree):
         own, children = label_of(node), [label_of(child) for child in node.get("children", [])]
         inside = ", ".join(sorted(set(children)))
-        marked = ["^", *children, "$"]
         texts = {
             "labels": [own],
             "pairs": [" > ".join(["^", *path][-2:])],
@@ -54,7 +61,7 @@ def patterns(tree, families=FAMILIES):
             "rules2": [rule(node, 2)],
             "rules3": [rule(node, 3)],
             "sets": [f"{own}{{{inside}}}" if children else own],
-            "bigrams": [f"{own}: {a} {b}" for a, b in itertools.pairwise(marked)] if children else [],
+            "bigrams": bigrams(own, children),
         }
         found.update(f"{family}:{text}" for family in families for text in texts[family])
     return found
@@ -149,6 +156,5 @@ def _own_texts(node, family):
     """Patterns that start at a node."""
     children = [label_of(child) for child in node.get("children", [])]
     if family == "bigrams":
-        marked = ["^", *children, "$"]
-        return [f"{label_of(node)}: {a} {b}" for a, b in itertools.pairwise(marked)] if children else []
+        return bigrams(label_of(node), children)
     return [rule(node, {"rules": 1, "rules2": 2}[family])]

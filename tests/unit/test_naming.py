@@ -9,7 +9,7 @@ from arbora.errors import SettingError
 from arbora.evaluate.summary import summarise
 from arbora.evaluate.wording import rule_text
 from arbora.models.patterns import name_groups
-from arbora.models.patterns.naming import PatternLift, _names
+from arbora.models.patterns.phrases import numbered
 
 pytestmark = pytest.mark.compiled
 
@@ -17,7 +17,8 @@ pytestmark = pytest.mark.compiled
 def test_coverage_and_skeleton_are_those_of_the_trees() -> None:
     trees = [("a", ["b", "c"])] * 9 + [("a", ["b"])] + [("d", [("e", ["f"])])] * 2
     first, second = name_groups(trees, [0] * 10 + [1] * 2)
-    assert first.name == first.patterns[0].text == "a: b c"
+    assert set(first.name.split(", ")) == {"a", "b", "c"}
+    assert first.patterns[0].text == "a(..., b, c, ...)"
     assert first.patterns[0].coverage == 0.9
     assert first.patterns[0].lift > 1
     assert first.skeleton_text == "a(b, c)"
@@ -50,14 +51,56 @@ def test_no_two_groups_share_a_name(n_groups: int) -> None:
     assert len(set(nothing)) == 5
 
 
-def test_names_add_patterns_and_only_then_numbers() -> None:
-    def of(*texts: str) -> list[PatternLift]:
-        return [PatternLift(text, 2.0, 1.0) for text in texts]
+def named(*groups: list[object]) -> list[str]:
+    """Names of groups of trees."""
+    return [
+        one.name
+        for one in name_groups(
+            [tree for group in groups for tree in group], np.repeat(np.arange(len(groups)), [len(g) for g in groups])
+        )
+    ]
 
-    assert _names([of("a", "b"), of("a", "c"), of("d", "b")]) == ["a + b", "a + c", "d"]
-    assert _names([of("a", "b", "x"), of("a", "b", "y")]) == ["a + b + x", "a + b + y"]
-    assert _names([of("a"), of("a"), of("a (2)")]) == ["a", "a (3)", "a (2)"]
-    assert _names([[], []]) == ["(nothing in common)", "(nothing in common) (2)"]
+
+def test_names_say_where_things_are_if_labels_do_not_tell() -> None:
+    one, two = ("r", [("p", ["a"]), "q"]), ("r", ["p", ("q", ["a"])])
+    assert named([one] * 4, [two] * 4) == ["a in p", "a in q"]
+    assert named([("r", ["a", "b"])] * 4, [("r", ["b", "a"])] * 4) == ["r with only a and b", "r with only b and a"]
+    assert named([("r", [("p", ["a", "b"])])] * 4, [("r", [("p", ["a"])])] * 4) == ["b", "p with only a"]
+
+
+def test_names_tell_of_what_is_missing_and_of_sizes() -> None:
+    full, bare = ("r", ["a", "b", "c"]), ("r", ["a", "b"])
+    assert named([full] * 4, [bare] * 4) == ["c", "r with only a and b"]
+    leaves = [[("r", ["a"] * n)] * 4 for n in (4, 9, 10)]
+    assert named(*leaves) == ["small, about 5 nodes", "mixed, about 10 nodes", "mixed, about 11 nodes"]
+
+
+def test_keys_of_json_are_words() -> None:
+    def document(key: str, value: object) -> tuple[str, list[object]]:
+        return ("{}", [(key, [value]), ("id", ["#number"])])
+
+    names = named(
+        [document("tags", ("[]", ["#string"]))] * 3, [document("name", "#string")] * 3, [document("tags", "#null")] * 3
+    )
+    assert names[1] == "name"
+    assert names[0] == "tags: list"
+    assert names[2] == "tags: null"
+    assert not any(mark in name for name in names for mark in ("{}", "[]", "#", "^", "$"))
+
+
+def test_groups_of_one_name_are_told_apart() -> None:
+    one = [("r", ["a", "b"])] * 4 + [("r", ["a", "c"])] * 4
+    two = [("r", ["a", "b"])] * 5 + [("r", ["a", "c"])] * 3
+    rest = [("s", ["x"])] * 8
+    names = named(one, two, rest)
+    assert set(names[2].split(", ")) == {"s", "x"}
+    assert len(set(names)) == 3
+    assert all(name.startswith("a") for name in names[:2])
+
+
+def test_a_name_that_comes_again_is_numbered() -> None:
+    assert numbered(["a", "a", "a (2)"]) == ["a", "a (3)", "a (2)"]
+    assert numbered(["(no trees)"] * 2) == ["(no trees)", "(no trees) (2)"]
 
 
 def test_labels_must_fit() -> None:

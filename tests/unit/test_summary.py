@@ -156,3 +156,12 @@ def test_names_without_the_folder_of_all() -> None:
 
 def test_things_are_counted_in_words() -> None:
     assert [counted(n, "tree") for n in (0, 1, 2, 1200)] == ["0 trees", "1 tree", "2 trees", "1,200 trees"]
+
+
+def test_the_folder_of_most_trees_is_told() -> None:
+    trees = [("a", ["b"])] * 6
+    names = ["x/one/1", "x/one/2", "x/two/3", "x/two/4", "x/two/5", "x/6"]
+    forest = Forest.from_nested(trees).with_name(names)
+    found = summarise(forest, [0, 0, 1, 1, 0, 2]).clusters
+    assert [cluster.folder for cluster in found] == ["one/", "two/", None]
+    assert [cluster.folder for cluster in summarise(forest[:2], [0, 1]).clusters] == [None, None]

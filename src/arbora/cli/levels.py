@@ -9,6 +9,7 @@ from ..evaluate.wording import counted
 from ..models.merging import Level
 
 MOST_TOLD = 2  # steps
+LITTLE, MUCH = 1.0, 5.0  # nats that are hardly worth a mention, and more than strong evidence
 
 
 def lines(coarser: Sequence[Level]) -> list[str]:
@@ -16,9 +17,19 @@ def lines(coarser: Sequence[Level]) -> list[str]:
     told = []
     for level in coarser[:MOST_TOLD]:
         one, two = (" + ".join(map(str, part)) for part in level.joined)
-        cost = f"costs {-level.gain:,.1f} nats" if level.gain < 0 else f"gains {level.gain:,.1f} nats"
-        told.append(f"Coarser: {counted(level.n_groups, 'group')}, by joining {one} and {two} ({cost}).")
+        told.append(
+            f"Coarser: {counted(level.n_groups, 'group')}, by joining {one} and {two}: {supported(level.gain)}."
+        )
     return told
+
+
+def supported(gain: float) -> str:
+    """A gain in log posterior, in nats, in words; the steps are those of Kass and Raftery (1995)."""
+    if gain > LITTLE:
+        return "better supported by the trees"
+    if gain >= -LITTLE:
+        return "as well supported by the trees"
+    return "less well supported" if gain >= -MUCH else "much less well supported"
 
 
 def finer_lines(model: Any) -> list[str]:
@@ -27,9 +38,8 @@ def finer_lines(model: Any) -> list[str]:
     if found is None:
         return []
     one, two = found["sizes"]
-    cost = f"costs {-found['gain']:,.1f} nats" if found["gain"] < 0 else f"gains {found['gain']:,.1f} nats"
     parted = f"by parting {found['parted']} into {one:,} and {two:,} trees"
-    return [f"Finer: {counted(found['n_groups'], 'group')}, {parted} ({cost})."]
+    return [f"Finer: {counted(found['n_groups'], 'group')}, {parted}: {supported(found['gain'])}."]
 
 
 def finer(model: Any) -> dict[str, Any] | None:

@@ -82,14 +82,19 @@ def _show_overview(summary: Summary, console: Any) -> None:
     if len(summary.clusters) < 2 or all(cluster.name is None for cluster in summary.clusters):
         return
     judged = any(cluster.stability is not None for cluster in summary.clusters)
-    table = _table("cluster", "trees", "share", *(["in all runs"] if judged else []))
+    placed = any(cluster.folder for cluster in summary.clusters)
+    table = _table("cluster", "trees", "share")
+    for wanted, head in ((judged, "in all runs"), (placed, "mostly below")):
+        if wanted:
+            table.add_column(head, overflow="fold")
     table.add_column("what sets it apart", overflow="fold")
     for cluster in summary.clusters:
         row = [str(cluster.cluster), f"{cluster.size:,}", f"{cluster.share:.0%}"]
         if judged:
             row.append(cluster.fate or "")
+        if placed:
+            row.append(printable(cluster.folder or ""))
         table.add_row(*row, printable(cluster.name or ""))
-    console.print()
     console.print(table)
 
 

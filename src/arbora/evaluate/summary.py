@@ -15,6 +15,7 @@ from .agreement import Agreement, LevelScore, agree, level_score
 from .metrics import ruzicka_distance, slot_label_counts
 from .traits import Grouping, Shape, Trait, cluster_shapes, group_trees, label_traits, pair_traits, slot_traits
 
+MOSTLY = 0.6  # share of the trees of a cluster in a folder that is worth a word
 SURE = 0.99  # a tree whose cluster is more probable than this is not listed as uncertain
 
 
@@ -45,6 +46,7 @@ class Cluster:
     rules: tuple[Rule, ...] = ()
     skeleton: str | None = None  # rules of most trees joined from the root
     stability: float | None = None  # how well it is found again in all chains, 1 if exactly; None without chains
+    folder: str | None = None  # the folder, below that of all trees, in which most of its trees are
     fate: str | None = None  # what becomes of it in the chains: stable, splits, joins others, comes and goes
 
 
@@ -115,6 +117,8 @@ def summarise(
     shapes = cluster_shapes(forest, grouping)
     typical, names = _typical(forest, grouping, n_typical), tree_names(forest)
     agreement = None if forest.target is None else agree(forest.target, np.asarray(labels))
+    folder = common_folder(names)
+    folders = _main_folders([name.removeprefix(folder) for name in names], grouping)
     size = np.bincount(grouping.cluster, minlength=len(grouping.number))
     clusters = tuple(
         Cluster(
@@ -130,11 +134,11 @@ def summarise(
             main_class=None if agreement is None else _main_class(agreement, c),
             **_description(named, int(number)),
             **_stability(stability, int(number)),
+            folder=folders[c],
         )
         for c, number in enumerate(grouping.number)
     )
     uncertain, n_all = _uncertain(forest, probabilities, n_uncertain, new_group)
-    folder = common_folder(names)
     scores = () if forest.target is None else tuple(level_score(forest.target, level) for level in levels)
     sizes = forest.n_trees, forest.n_nodes, forest.n_labels
     return Summary(*sizes, clusters, agreement, uncertain, n_all, folder, scores)
@@ -172,6 +176,18 @@ def _stability(stability: Stability | None, number: int) -> dict[str, Any]:
         return {}
     at = stability.group.tolist().index(number)
     return {"stability": float(stability.stability[at]), "fate": stability.fates()[at]}
+
+
+def _main_folders(names: Sequence[str], grouping: Grouping) -> list[str | None]:
+    """The outermost folder that holds most trees of a cluster, where trees are in several."""
+    top, folder = np.unique([name.partition("/")[0] if "/" in name else "" for name in names], return_inverse=True)
+    n_clusters = len(grouping.number)
+    if len(top) < 2:
+        return [None] * n_clusters
+    share = np.zeros((n_clusters, len(top)))
+    np.add.at(share, (grouping.cluster, folder), 1.0)
+    share /= share.sum(axis=1, keepdims=True)
+    return [f"{top[x]}/" if top[x] and row[x] >= MOSTLY else None for row in share for x in [int(row.argmax())]]
 
 
 def _main_class(agreement: Agreement, c: int) -> str:

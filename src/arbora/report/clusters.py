@@ -249,6 +249,7 @@ def card(cluster: Cluster, folder: str, report: str) -> dict[str, Any]:
     }  # fmt: skip
     return {
         "size": cluster.size,
+        "folder": cluster.folder and col.shortened(cluster.folder),
         "stability": None if cluster.stability is None else f"{cluster.fate} ({cluster.stability:.2f})",
         "share": col.figure(cluster.share),
         **traits,

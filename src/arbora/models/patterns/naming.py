@@ -13,19 +13,20 @@ from ...forest.forest import Forest
 from ..forest_estimator import open_or_convert
 from .families import FIRST_LABEL
 from .kernels.keys import END, START
+from .phrases import Named, contrast_of, short_names
 from .table import PatternTable, Writer, quoted
 from .transformer import TreePatterns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-FAMILIES = ("rules", "rules2", "bigrams")
+FAMILIES = ("rules", "rules2", "bigrams", "labels", "pairs")
+OF_RULES = 3  # families that are listed as rules; names also use the others
 STRENGTH = 10.0  # patterns of the background that each group is shrunk by
 MOST_TREES = 5000  # looked at
 AS_GOOD = 0.8  # share of the best score from which on the longest pattern is taken
 COMMON = 0.5  # share of the trees that have a rule of the skeleton
 MOST_DEPTH, MOST_NODES = 5, 40  # of a skeleton
-LONGEST_NAME = 60  # characters
 
 
 class PatternLift(NamedTuple):
@@ -46,23 +47,27 @@ class GroupName(NamedTuple):
 
 
 class _Lifts(NamedTuple):
-    """Coverage and lift of all patterns, [group, pattern]."""
+    """Coverage and lift of all patterns, and the trees that have them, [group, pattern]."""
 
     coverage: Floats
     lift: Floats
+    n_with: Floats
 
 
 def name_groups(forest: Any, labels: ArrayLike, n: int = 3) -> list[GroupName]:
     """Name groups of trees, whatever model found them: an entry for each of the groups 0, 1, ..., max(labels).
 
-    A pattern counts by coverage times log lift.  Of patterns that count nearly as much the longest comes first, and a
-    pattern that is contained in one chosen before is left out.  The skeleton joins rules of at least half the trees
+    A name is made of what most trees of a group have and few others do: labels first, then pairs of labels, adjacent
+    siblings and short rules, in words (`phrases`).
+
+    Patterns count by coverage times log lift.  Of patterns that count nearly as much the longest comes first, and one
+    that is contained in one chosen before is left out.  The skeleton joins rules of at least half the trees
     from the root, where the label of a child and of a rule meet; a label without such a rule has the children that
     follow each other in half of the trees.  Trees with a negative label are in no group.
 
     >>> groups = name_groups([("a", ["b", "c"])] * 3 + [("d", ["e"])] * 2, [0, 0, 0, 1, 1])
     >>> [group.name for group in groups]
-    ['a(b, c)', 'd(e)']
+    ['a, b, c', 'd, e']
     >>> groups[0].patterns[0].coverage, groups[0].skeleton_text
     (1.0, 'a(b, c)')
     """
@@ -82,7 +87,7 @@ class Namer:
 
     >>> namer = Namer([("a", ["b", "c"])] * 3 + [("d", ["e"])] * 2)
     >>> [group.name for group in namer.name([0, 0, 0, 1, 1])], [group.name for group in namer.name([0, 0, 0, 0, 0])]
-    (['a(b, c)', 'd(e)'], ['a(b, c)'])
+    (['a, b, c', 'd, e'], ['all trees'])
     """
 
     def __init__(self, forest: Any):
@@ -102,9 +107,16 @@ class Namer:
         (sample, rows, patterns), group = self._count(chosen), group[chosen]
         lifts = _lifts(rows, group, n_groups, patterns.table.family_of_columns())
         writer = Writer(patterns.table, patterns.vocabulary_)
+        size = np.bincount(group, minlength=n_groups)
+        contrast = contrast_of(lifts.n_with, size)
+        names = short_names(
+            Named(contrast, patterns.table, writer.keys_of_columns(), patterns.vocabulary_),
+            [float(np.median(sample.sizes[group == k])) if size[k] else 0.0 for k in range(n_groups)],
+            size,
+        )
         picked = [_pick(lifts.coverage[k], lifts.lift[k], patterns.table, writer, n) for k in range(n_groups)]
         out = []
-        for k, name in enumerate(_names(picked)):
+        for k, name in enumerate(names):
             skeleton = None if k == skip else _skeleton(sample, group == k, lifts.coverage[k], patterns.table)
             out.append(GroupName(name, picked[k], skeleton, "" if skeleton is None else _as_text(skeleton)))
         return out
@@ -140,7 +152,7 @@ def _lifts(rows: Any, group: Ints, n_groups: int, family: Ints) -> _Lifts:
     total = (count @ in_family)[:, family]
     share = count.sum(axis=0) / np.maximum(count.sum(axis=0) @ in_family, 1.0)[family]
     lift = (count + STRENGTH * share) / ((total + STRENGTH) * np.maximum(share, 1e-300))
-    return _Lifts(count / np.maximum(size, 1)[:, None], lift)
+    return _Lifts(count / np.maximum(size, 1)[:, None], lift, count)
 
 
 # ---- patterns of a group --------------------------------------------------------------------------------------------
@@ -148,9 +160,10 @@ def _lifts(rows: Any, group: Ints, n_groups: int, family: Ints) -> _Lifts:
 
 def _pick(coverage: Floats, lift: Floats, table: PatternTable, writer: Writer, n: int) -> list[PatternLift]:
     """The n patterns that set the group apart, none contained in one before it."""
-    score = coverage * np.log(np.maximum(lift, 1e-300))
+    is_rule = table.family_of_columns() < OF_RULES
+    score = np.where(is_rule, coverage * np.log(np.maximum(lift, 1e-300)), 0.0)
     if score.max(initial=0.0) <= 1e-9:  # nothing is more frequent here than elsewhere
-        score = coverage.copy()
+        score = np.where(is_rule, coverage, 0.0)
     where = writer.keys_of_columns()
     open_ = [int(j) for j in np.argsort(-score, kind="stable")[: 50 * n] if score[j] > 0]
     facts = {j: _facts(table, table.families[where[j, 0]], int(where[j, 1])) for j in open_}
@@ -179,32 +192,6 @@ def _facts(table: PatternTable, family: str, number: int) -> frozenset[tuple[int
     marked = [START, *heads, END]
     own = [(symbol[0], a, b) for a, b in itertools.pairwise(marked)] if heads else []
     return frozenset([(symbol[0],), *((x,) for x in heads), *own]).union(*below)
-
-
-def _names(picked: list[list[PatternLift]]) -> list[str]:
-    """A short name for each group from its patterns; no two are the same.
-
-    Groups of one name add their next patterns, as long as they have some; then they are numbered.
-    """
-    names = [_short(patterns[0].text) if patterns else "(nothing in common)" for patterns in picked]
-    for more in range(1, max(map(len, picked), default=0)):
-        names = [
-            f"{name} + {_short(patterns[more].text)}" if names.count(name) > 1 and len(patterns) > more else name
-            for name, patterns in zip(names, picked, strict=True)
-        ]
-    taken = set(names)
-    out: list[str] = []
-    for name in names:
-        number, new = 1, name
-        while new in out:  # not a name that another group has of its own
-            number += 1
-            new = f"{name} ({number})" if f"{name} ({number})" not in taken else name
-        out.append(new)
-    return out
-
-
-def _short(text: str) -> str:
-    return text if len(text) <= LONGEST_NAME else text[: LONGEST_NAME - 3] + "..."
 
 
 # ---- the skeleton ---------------------------------------------------------------------------------------------------

@@ -168,6 +168,13 @@ def quoted(label: str) -> str:
     return label
 
 
+def _adjacent(symbol: list[int], words: list[str]) -> str:
+    """Two adjacent children among others, the first child, or the last: `..., b, c, ...`, `b, ...`, `..., c`."""
+    if symbol[1] == START:
+        return f"{words[2]}, ..."
+    return f"..., {words[1]}" if symbol[2] == END else f"..., {words[1]}, {words[2]}, ..."
+
+
 class Writer:
     """Writes patterns as text."""
 
@@ -192,7 +199,7 @@ class Writer:
         if family == "paths":
             return "/".join(words)
         if family == "bigrams":
-            return f"{words[0]}: {words[1]} {words[2]}"
+            return f"{words[0]}({_adjacent(symbol, words)})"
         if family == "labels" or len(words) == 1:
             return words[0]
         inside = ", ".join(words[1:])

@@ -40,7 +40,7 @@ function memberList(group) {
 }
 
 function groupCard(group) {
-  const facts = [`${plural(group.size, D.item)}, ${percent(group.share)}`, group.stability || null, group.main === null ? null : `mostly ${classNamed(group.main)}`,
+  const facts = [`${plural(group.size, D.item)}, ${percent(group.share)}`, group.stability ? `${group.stability}` : null, group.folder ? `mostly below ${group.folder}` : null, group.main === null ? null : `mostly ${classNamed(group.main)}`,
     group.silhouette === null ? null : `silhouette ${group.silhouette.toFixed(2)}`].filter(Boolean).join(" \u00b7 ");
   return el("article", { class: `card ${groupClass(group.index)}`, "aria-label": titled(group.index), "data-group": group.index },
     el("div", { class: "head" }, mark(group.index), el("h3", null, capital(titled(group.index))), el("span", { class: "soft" }, facts)),
