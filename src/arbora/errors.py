@@ -57,5 +57,9 @@ class NoveltyUnknownWarning(UserWarning):
     """Classes are too small to hold trees out of each, so novel trees cannot be told."""
 
 
+class ContentWarning(UserWarning):
+    """A column of content misleads a model: it has no value, a spike, or decides nearly alone."""
+
+
 class InexactWarning(UserWarning):
     """A search ended at its budget: what it found is legal, but perhaps not the best."""

@@ -108,6 +108,8 @@ def _has_type(value: Any, hint: Any) -> bool:
         return fits and all(_has_type(x, one) for x, one in zip(value, inner, strict=True))
     if origin is not None and issubclass(origin, Sequence):
         return isinstance(value, list) and all(_has_type(x, inner[0]) for x in value)
+    if origin is not None and issubclass(origin, dict):
+        return isinstance(value, dict) and all(_has_type(x, inner[1]) for x in value.values())
     if hint in (int, bool):
         return isinstance(value, int) and abs(value) < 2**63
     if hint is float:

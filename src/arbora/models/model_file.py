@@ -25,6 +25,8 @@ class SavedEstimator(OnPage, BaseEstimator):
 
     #: Fitted attributes written to a model file: arrays, numbers, text, or None.
     _saved: ClassVar[tuple[str, ...]] = ()
+    #: The same, of those that not every model has; dicts of arrays.
+    _saved_if_there: ClassVar[tuple[str, ...]] = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
         """Write the fitted model to one file of arrays and JSON; read it back with `arbora.load`."""
@@ -60,13 +62,15 @@ class SavedEstimator(OnPage, BaseEstimator):
 
     def _plain_params(self) -> dict[str, Any]:
         """Parameters as JSON can hold them."""
-        return {key: plain(value) for key, value in self.get_params(deep=False).items()}
+        params = self.get_params(deep=False).items()
+        # What trees hold says what content="auto" means; left out, files of trees with labels alone stay as they were.
+        return {key: plain(value) for key, value in params if not (key == "content" and value == "auto")}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The fitted model as JSON and arrays; `_restore` undoes it."""
         header: dict[str, Any] = {"model": type(self).__name__, "params": self._plain_params(), "attributes": {}}
         arrays: dict[str, NDArray[Any]] = {}
-        for name in self._saved:
+        for name in (*self._saved, *(name for name in self._saved_if_there if name in vars(self))):
             value = getattr(self, name, None)
             if isinstance(value, np.ndarray):
                 arrays[name] = value
@@ -78,7 +82,8 @@ class SavedEstimator(OnPage, BaseEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Put saved attributes back."""
-        for name in self._saved:
+        there = [name for name in self._saved_if_there if any(key.startswith(f"{name}.") for key in arrays)]
+        for name in (*self._saved, *there):
             parts = {key.split(".", 1)[1]: x for key, x in arrays.items() if key.startswith(f"{name}.")}
             value = arrays[name] if name in arrays else parts or header["attributes"].get(name)
             setattr(self, name, value)

@@ -10,7 +10,7 @@ from ...errors import SettingError
 from ...forest.forest import Forest
 from . import switching_settings as up
 from . import top_down_tree as down
-from .emissions.labels import Labels
+from .emissions.choice import emission_for
 from .hidden_model import HiddenModel
 from .switching_tree import SwitchingTree
 from .top_down_params import Priors
@@ -72,7 +72,7 @@ def new_hidden_tree(settings: Any, forest: Forest, n_components: int) -> Any:
         return up.new_switching_tree(settings, forest, n_components)
     n_slots, pooled = up.slots_of(settings, forest)
     options: Any = (settings.structure, bool(settings.tied), pooled)
-    model = down.TopDownTree(n_slots, Labels(forest.n_labels), settings.n_states, *options)
+    model = down.TopDownTree(n_slots, emission_for(settings.content, forest), settings.n_states, *options)
     up.check_room(model, n_components)
     return model
 

@@ -25,6 +25,8 @@ from ..model_file import plain
 from ..sampled import Sampled, central_draw, spread_out
 from ..settings import MOST_CHAINS, check_count, check_number
 from . import tree_model as tm
+from .content_params import CONTENT, store_table, stored_table
+from .content_starts import with_content
 from .dp_samplers import ProcessPrior, Seats, StochasticEM
 from .exact_gibbs import ExactGibbs
 from .finite import SHARD_BYTES, FiniteMixture
@@ -55,6 +57,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         "n_iter_",
         "provenance_",
     )
+    _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT,)
     _streams: ClassVar[bool] = True
     #: The tree model, which reads itself from a file.
     _model_type: ClassVar[Any]
@@ -132,7 +135,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         fixed = self.n_iter // 2 if self.burn_in is None else self.burn_in
         whole = isinstance(self.random_state, (int, np.integer))
         return run_chains(
-            kind(batch, process, *self._starts(forest, batch.model.n_slots)),
+            kind(batch, process, *self._starts(forest, batch.model)),
             n_chains=self.n_chains,
             n_sweeps=self.n_iter,
             burn_in=self.burn_in if ruled else fixed,
@@ -145,12 +148,15 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
             progress=bool(self.verbose),
         )
 
-    def _starts(self, forest: Forest, n_slots: int) -> tuple[Any, int, bool]:
+    def _starts(self, forest: Forest, model: tm.TreeModel) -> tuple[Any, int, bool]:
         """What k-means groups the trees by before the first sweep, into how many, and whether that varies by chain."""
         features = pattern_features(forest, np.random.default_rng(0)) if self.init == "patterns" else None
+        by_patterns, wanted = features is not None, tm.wanted(model)
         if features is None:
-            return hellinger_features(forest, n_slots), self.n_start, False
-        return features, self.n_start, True
+            features = hellinger_features(forest, model.n_slots)
+        # Content of a store lies in its parts; there, labels alone make the start.
+        held = with_content(features, forest, wanted) if isinstance(forest, Forest) else features
+        return held, self.n_start, by_patterns
 
     def _batch(self, forest: Forest, model: tm.TreeModel, n_components: int) -> Batch:
         """The trees of a forest (in training terms) as shards for passes with so many components."""
@@ -202,6 +208,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         output = ("encoding", "sparse_output")
         mine = self.get_params(deep=False).items()
         told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]
+        told = [one for one in told if one != "content=auto"]  # the trees say what it means
         told += self._marks()
         return f"{', '.join(told)}; trees {forest.sha256[:16]}"
 
@@ -221,7 +228,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         self.n_components_ = len(count)
         self.group_size_ = count[order]
         self.weight_ = self.group_size_ / count.sum()
-        tm.mapped(lambda table, x: setattr(self, table.name, table.show(x)), model.tables, params)
+        self.__dict__.pop(CONTENT, None)  # of another fit
+        tm.mapped(lambda table, x: store_table(self, table.name, table.show(x)), model.tables, params)
         self.vocabulary_, self.spec_, self.n_nodes_seen_ = forest.vocabulary, model, forest.n_nodes
         self.mixture_ = self._as_mixture()
 
@@ -231,7 +239,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         mixture.spec_, mixture.n_slots_, mixture.vocabulary_ = self.spec_, self.spec_.n_slots, self.vocabulary_
         mixture.weight_ = np.array(self.weight_)
         for table in tm.named(self.spec_.tables).values():
-            mixture._store(table.name, np.array(getattr(self, table.name)))
+            mixture._store(table.name, np.array(stored_table(self, table.name)))
         mixture._set_unfitted()
         mixture._check_params()
         mixture._check_fitted()

@@ -6,14 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArboraError
+from ...forest.content import Column, concat_content, empty_column
+from ...forest.content_rows import LABEL
 from ...forest.forest import Forest
 from ...forest.node_columns import MISSING
-from ...forest.sharing import share
+from ...forest.sharing import SharedForest, share
 from ...seeds import draw_rows
 from .hidden_model import HiddenModel
 from .kernels import node_states
 from .node_posteriors import plain_shards
 from .passes import Batch, MixtureParams, log_joint, log_sum
+from .tree_model import wanted
 
 # A drawn tree larger than this is taken as a sign that the branching does not die out.
 MAX_NODES = 1_000_000
@@ -28,19 +31,40 @@ def draw_forest(
     skeleton: Forest | None,
 ) -> Forest:
     """Trees with their component as target: shapes first (or given), then labels from the leaves up."""
-    if not vocabulary:
+    if not vocabulary and model.emission.by_label:
         raise ArboraError("sample: the model has no labels to draw")
     proba = np.tile(params.weight, (n_samples, 1)) if skeleton is None else shape_posterior(model, params, skeleton)
     component = draw_rows(rng, proba)
     shape = model.draw_shapes(rng, params.tree, component) if skeleton is None else skeleton
+    shape = shape.with_content(_nothing(model, shape.n_nodes))
     lane = np.repeat(component, shape.sizes)
-    label = np.empty(shape.n_nodes, np.int32)
+    drawn = []
     node = 0
     for shard in plain_shards(model, 1, shape):
         rows = slice(node, node + shard.n_units)
-        label[rows] = model.draw_labels(rng, params.tree, shard, lane[rows].copy())
+        drawn.append(_draw_shard(rng, model, params, shard, lane[rows].copy()))
         node += shard.n_units
-    return Forest(shape.parent, shape.slot, label, shape.tree_start, vocabulary, target=component, name=shape.name)
+    label = np.concatenate([np.zeros(0, np.int32), *(one for one, _ in drawn)]).astype(np.int32)
+    content = concat_content([held for _, held in drawn], [len(one) for one, _ in drawn])
+    columns = (shape.parent, shape.slot, label, shape.tree_start, vocabulary)
+    return Forest(*columns, target=component, name=shape.name, content=content)
+
+
+def _draw_shard(
+    rng: np.random.Generator, model: HiddenModel, params: MixtureParams, shard: SharedForest, lane: Any
+) -> tuple[Any, dict[str, Column]]:
+    """Labels and content of the nodes of a plain shard, each in its component."""
+    emission: Any = model.emission
+    if emission.by_label:
+        return model.draw_labels(rng, params.tree, shard, lane), {}
+    tree: Any = params.tree
+    drawn = emission.sample(rng, tree.emission, model.draw_states(rng, tree, shard, lane), lane)
+    return drawn.pop(LABEL, np.full(len(lane), MISSING, np.int32)), drawn
+
+
+def _nothing(model: HiddenModel, n_nodes: int) -> dict[str, Column]:
+    """The columns of the model, without a value."""
+    return {one.name: empty_column(one.kind, n_nodes) for one in wanted(model) if one.name != LABEL}
 
 
 def shape_posterior(model: HiddenModel, params: MixtureParams, skeleton: Forest) -> NDArray[np.float64]:
@@ -50,7 +74,8 @@ def shape_posterior(model: HiddenModel, params: MixtureParams, skeleton: Forest)
     """
     blank = np.full(skeleton.n_nodes, MISSING, np.int32)
     bare = Forest(skeleton.parent, skeleton.slot, blank, skeleton.tree_start, skeleton.vocabulary)
-    batch = Batch(model, share(bare.arrays, model.n_slots), None, 1)
+    rows = bare.with_content(_nothing(model, bare.n_nodes)).rows(wanted(model))
+    batch = Batch(model, share(bare.arrays, model.n_slots, content=rows), None, 1)
     joint = log_joint(batch.log_likelihood(params.tree), params.weight)
     total = log_sum(joint)
     impossible = ~np.isfinite(total)

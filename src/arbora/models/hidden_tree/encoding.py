@@ -15,10 +15,11 @@ from ...errors import SettingError
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest, share
 from . import node_posteriors as nodes
+from .emissions.columns import Columns
 from .emissions.labels import Labels
 from .hidden_model import HiddenModel
 from .kernels import node_states
-from .tree_model import Arrays, n_components
+from .tree_model import Arrays, n_components, wanted
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -86,7 +87,7 @@ def encode(
     dtype = check_dtype(dtype)
     if forest.n_trees == 0:
         return sparse.csr_array((0, n_columns), dtype=dtype)
-    (distinct,) = share(forest.arrays, model.n_slots)
+    (distinct,) = share(forest.arrays, model.n_slots, content=forest.rows(wanted(model)))
     once = forest.take(distinct.tree_first)
     given = np.ones((1, 1)) if posterior is None else posterior[distinct.tree_first]
     rows = []
@@ -112,11 +113,12 @@ def column_names(recipe: Recipe, n_lanes: int, model: HiddenModel, vocabulary: t
     return np.array(names, object)
 
 
-def _labels(model: HiddenModel) -> Labels:
-    """The emission, if its contents can be columns of an encoding."""
-    if not isinstance(model.emission, Labels):
-        raise SettingError("encoding='score' sums by label; take another for nodes without labels")
-    return model.emission
+def _labels(model: HiddenModel) -> Labels | Columns:
+    """The emission, if labels are a part of it, so that they can be columns of an encoding."""
+    emission: Any = model.emission
+    if not emission.has_labels:
+        raise SettingError("encoding='score' sums by label; take another for a model without labels")
+    return emission
 
 
 def _widths(recipe: Recipe, model: HiddenModel, n_lanes: int) -> list[int]:

@@ -26,6 +26,7 @@ from ..merging import MergedByLoss, check_losses, expected_losses
 from ..settings import MOST_STARTS, check_count, check_number, check_weight, n_threads
 from . import fitting
 from . import tree_model as tm
+from .content_params import CONTENT, store_table, stored_table
 from .fit_checkpoint import FitCheckpoint, Progress, state_digest
 from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum, shards_of
 from .slot_rates import slot_hits
@@ -57,6 +58,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         "n_batches_",
         "provenance_",
     )
+    _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT,)
     _streams: ClassVar[bool] = True
     #: The tree model, which reads itself from a file.
     _model_type: ClassVar[Any]
@@ -173,6 +175,8 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
             return {}
         free = ("n_jobs", "verbose", "checkpoint", "encoding", "sparse_output", "warm_start", "learning_decay")
         mine = {name: value for name, value in self.get_params(deep=False).items() if name not in free}
+        if mine.get("content") == "auto":
+            del mine["content"]  # the trees say what it means
         weights = None if weight is None else digest(weight)
         if isinstance(self.random_state, np.random.Generator | np.random.RandomState):
             mine["random_state"] = state_digest(self.random_state)
@@ -278,6 +282,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
     def _set_fitted_params(self, params: MixtureParams) -> None:
         """Store parameters with the component axis first and the axis that sums to one last."""
         self.weight_ = params.weight
+        self.__dict__.pop(CONTENT, None)  # of another fit
         tm.mapped(lambda table, x: self._store(table.name, table.show(x)), self.spec_.tables, params.tree)
 
     def _fitted_params(self) -> MixtureParams:
@@ -292,11 +297,11 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
 
     def _store(self, name: str, values: Floats) -> None:
         """Keep a fitted array that has the component axis first."""
-        setattr(self, name, values)
+        store_table(self, name, values)
 
     def _by_component(self, name: str) -> Floats:
         """A fitted array with the component axis first."""
-        return np.asarray(getattr(self, name))
+        return stored_table(self, name)
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)

@@ -57,11 +57,11 @@ def clustered_start(
     if len(chosen) > MAX_START_TREES:
         chosen = np.sort(rng.choice(chosen, MAX_START_TREES, replace=False))
     some, w = forest.take(chosen), every[chosen]
-    label = (pattern_start if by_patterns else cluster_start)(some, model.n_slots, n, rng, w)
+    label = (pattern_start if by_patterns else cluster_start)(some, model.n_slots, n, rng, w, tm.wanted(model))
     params = drawn
     if by_patterns:
         params = MixtureParams(drawn.weight, tm.mapped(lambda x: np.repeat(x[..., :1], n, axis=-1), drawn.tree))
-    with Batch(model, list(iter_shards(some.arrays, model.n_slots)), w, 1) as few:
+    with Batch(model, list(iter_shards(some.arrays, model.n_slots, content=some.rows(tm.wanted(model)))), w, 1) as few:
         resp = np.zeros((len(label), n))
         resp[np.arange(len(label)), label] = w
         for _ in range(PATTERN_STEPS if by_patterns else START_STEPS):

@@ -40,6 +40,11 @@ class HiddenModel(TreeModel, Protocol):
     ) -> NDArray[np.int32]:
         """Labels of the nodes of a plain shard, each in its component."""
 
+    def draw_states(
+        self, rng: np.random.Generator, params: Arrays, shard: SharedForest, lanes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """States of the nodes of a plain shard, each in its component."""
+
     def draw_shapes(self, rng: np.random.Generator, params: Arrays, component: NDArray[np.int64]) -> Any:
         """Trees without labels, one for each component given."""
 

@@ -87,6 +87,11 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         the strength of a Beta prior around the pooled rate of each slot, and None is twice `prior`.
     root_prior : float or None, default None
         Dirichlet parameter of the state of roots, of ``direction="down"``.  None uses `prior`.
+    content : "auto", None or dict, default "auto"
+        Columns of content that the model takes beside the label, with a family for each: "categorical", "flag",
+        "gaussian", "poisson" or "bag", as ``{"length": "gaussian", "words": "bag"}``.  "auto" takes all that the trees
+        have, by their kinds, and None takes none.  ``{"label": None, ...}`` leaves the label out, and "bag:20" weighs
+        bags of more than 20 words down to 20.  docs/content.md describes the families.
     n_slots : int or None, default None
         Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
     novelty : float, default 0.5
@@ -135,6 +140,8 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         last axis is the state.
     root_prob_ : ndarray of shape (n_components_, n_states)
         Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
+    content_params_ : dict
+        Parameters of each column by name, as ``content_params_["length"]["mean"]``; empty without content.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -195,6 +202,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         switch_prior: float | None = None,
         transition_prior: float | None = None,
         branching_prior: float | None = None,
+        content: str | dict[str, str | None] | None = "auto",
         n_slots: int | None = None,
         novelty: float = 0.5,
         encoding: str = "sum",
@@ -230,6 +238,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         self.switch_prior = switch_prior
         self.transition_prior = transition_prior
         self.branching_prior = branching_prior
+        self.content = content
         self.n_slots = n_slots
         self.novelty = novelty
         self.encoding = encoding
@@ -277,6 +286,11 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         """The mixture of the fitted draw."""
         check_is_fitted(self, "mixture_")
         return self.mixture_
+
+    @property
+    def content_params_(self) -> dict[str, dict[str, NDArray[np.float64]]]:
+        """Parameters of each column of content."""
+        return self.hidden_trees().content_params_
 
     def node_surprise(self, X: Any) -> NDArray[np.float64]:
         """Surprise of every node, as `HiddenTreeMixture.node_surprise`, by the groups of the fitted draw."""

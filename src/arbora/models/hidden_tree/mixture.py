@@ -10,20 +10,23 @@ from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...forest.forest import Forest
+from ...inference.em import EMResult
 from ...seeds import resolve_seed
 from . import directions, draw_trees
 from . import encoding as enc
 from . import node_posteriors as nodes
 from . import novelty as nv
+from .content_params import by_column
+from .content_scores import ColumnScore, column_scores, warn_if_dominant
 from .directions import PROBABILITIES, Direction, HiddenTrees, Structure
 from .emissions import Shown
 from .finite import SHARD_BYTES, FiniteMixture
 from .node_surprise import node_surprise
 from .novelty import Novelty
-from .passes import MixtureParams
+from .passes import Batch, MixtureParams
 from .switching_settings import check_components
 from .switching_tree import Absent
-from .tree_model import Table, named, split, taken
+from .tree_model import Table, named, split, taken, unnamed
 
 Floats = NDArray[np.float64]
 
@@ -70,6 +73,11 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     tol_per_node : float, default 0.01
         From clusters of patterns, EM also ends when an iteration gains less than this many nats per node.  Later
         iterations raise the likelihood and make the clusters worse (docs/choose-a-model.md).  0 continues until `tol`.
+    content : "auto", None or dict, default "auto"
+        Columns of content that the model takes beside the label, with a family for each: "categorical", "flag",
+        "gaussian", "poisson" or "bag", as ``{"length": "gaussian", "words": "bag"}``.  "auto" takes all that the trees
+        have, by their kinds, and None takes none.  ``{"label": None, ...}`` leaves the label out, and "bag:20" weighs
+        bags of more than 20 words down to 20.  docs/content.md describes the families.
     n_slots : int or None, default None
         Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
     warm_start : bool, default False
@@ -115,6 +123,8 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         last axis is the state.
     root_prob_ : ndarray of shape (n_components, n_states)
         Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
+    content_params_ : dict
+        Parameters of each column by name, as ``content_params_["length"]["mean"]``; empty without content.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -166,6 +176,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         max_iter: int = 200,
         tol: float = 1e-3,
         tol_per_node: float = 0.01,
+        content: str | dict[str, str | None] | None = "auto",
         n_slots: int | None = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
@@ -196,6 +207,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         self.max_iter = max_iter
         self.tol = tol
         self.tol_per_node = tol_per_node
+        self.content = content
         self.n_slots = n_slots
         self.warm_start = warm_start
         self.learning_decay = learning_decay
@@ -289,6 +301,12 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         """Itself."""
         return self
 
+    @property
+    def content_params_(self) -> dict[str, dict[str, Floats]]:
+        """Parameters of each column of content."""
+        check_is_fitted(self, "weight_")
+        return by_column(self, self.spec_.emission)
+
     def emissions(self, most: int) -> list[Shown]:
         """What nodes hold in each state, by component, as small tables of at most so many columns."""
         params = self._fitted_params().tree
@@ -304,6 +322,43 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         """Probability of a state (last axis) given that of the child, or parent, it depends on; a mean over slots."""
         params = self._fitted_params().tree
         return np.asarray(self.spec_.mean_transition(taken(params, slice(component, component + 1))))
+
+    def column_scores(self, X: Any) -> dict[str, ColumnScore]:
+        """What each column of content contributes to the log-likelihood of these trees.
+
+        Parameters
+        ----------
+        X : trees.
+
+        Returns
+        -------
+        dict from columns to ColumnScore : `log_likelihood`, the expected log density of the values given states and
+            components; `gain`, what it is above that of one distribution for all nodes, which does not depend on units;
+            `share`, the gain as a share of all.  Empty for trees with labels alone.
+
+        Examples
+        --------
+        >>> from arbora import Forest, HiddenTreeMixture
+        >>> forest = Forest.from_nested([("a", ["b"])] * 8).with_content({"length": [0.1, 0.2, 5.1, 5.2] * 4})
+        >>> sorted(HiddenTreeMixture(2, 2, random_state=0).fit(forest).column_scores(forest))
+        ['label', 'length']
+        """
+        forest, params = self._in_training_terms(X), self._fitted_params()
+        emission: Any = self.spec_.emission
+        if emission.by_label:
+            return {}
+        with self._batch(forest, self.spec_) as batch:
+            counts: Any = batch.expected_counts(params)[0].tree
+        tree: Any = params.tree
+        return column_scores(emission, counts.emission, tree.emission, self._check_params().emission)
+
+    def _warn(self, result: EMResult[MixtureParams], batch: Batch) -> None:
+        super()._warn(result, batch)
+        emission: Any = self.spec_.emission
+        if not emission.by_label:
+            counts: Any = unnamed(self.spec_.count_tables, self.counts_)
+            tree: Any = self._fitted_params().tree
+            warn_if_dominant(column_scores(emission, counts.emission, tree.emission, self._check_params().emission))
 
     # ---- nodes ---------------------------------------------------------------------------------------------------
 

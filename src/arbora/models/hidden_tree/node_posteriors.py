@@ -9,7 +9,7 @@ from ...forest.forest import Forest
 from ...forest.sharing import SharedForest, iter_shards
 from .hidden_model import HiddenModel
 from .lanes import Workspace, from_lanes
-from .tree_model import Arrays
+from .tree_model import Arrays, wanted
 
 Floats = NDArray[np.float64]
 
@@ -20,7 +20,7 @@ _CHUNK_BYTES = 64 * 2**20
 def plain_shards(model: HiddenModel, n_components: int, forest: Forest) -> Iterator[SharedForest]:
     """Shards in which every node is a unit of its own, in the order of the forest."""
     max_units = max(1024, _CHUNK_BYTES // (2 * model.unit_bytes(n_components)))
-    return iter_shards(forest.arrays, model.n_slots, max_units, shared=False)
+    return iter_shards(forest.arrays, model.n_slots, max_units, shared=False, content=forest.rows(wanted(model)))
 
 
 def node_posteriors(model: HiddenModel, params: Arrays, shard: SharedForest, weight: Floats) -> Floats:

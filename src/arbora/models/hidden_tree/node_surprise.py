@@ -11,14 +11,13 @@ from typing import TYPE_CHECKING, Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ArboraError
 from ...forest.forest import Forest
 from ...forest.kernels import layout
 from ...forest.sharing import SharedForest
 from .hidden_model import HiddenModel
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
-from .lanes import Workspace, from_lanes
+from .lanes import Workspace, from_lanes, to_lanes
 from .node_posteriors import plain_shards
 from .passes import MixtureParams, log_sum
 from .switching_params import Params
@@ -40,7 +39,7 @@ class _Passes(NamedTuple):
     inverse: Floats  # [node, component]
     log_prob: Floats
     flow: Floats  # [slot, child state, state, component]
-    emission: Floats  # [label, state, component]
+    emission: Floats  # [label, or row of the contents, state, component]
 
 
 def node_surprise(model: HiddenModel, params: MixtureParams, forest: Forest) -> Floats:
@@ -48,8 +47,6 @@ def node_surprise(model: HiddenModel, params: MixtureParams, forest: Forest) -> 
 
     Components that cannot produce the whole tree do not count; nan where none can.
     """
-    if not model.emission.by_label:
-        raise ArboraError("node_surprise: the nodes hold more than labels; wanted trees with labels alone")
     shards = plain_shards(model, len(params.weight), forest)
     return np.concatenate([np.zeros(0), *(_of_shard(model, params, shard) for shard in shards)])
 
@@ -67,25 +64,49 @@ def _of_shard(model: HiddenModel, params: MixtureParams, shard: SharedForest) ->
 
 def without_subtrees(model: "SwitchingTree", params: Params, shard: SharedForest) -> tuple[Floats, Floats]:
     """log P(tree), and log P(all labels but those of the subtree) - log P(tree) of every node, by component."""
-    label, slot, crowd, child_start, child = shard.units
-    with_labels = _upward(model, params, shard, np.asarray(label))
-    without = _upward(model, params, shard, np.full_like(label, -1))
-    parent = np.full(shard.n_units, -1, np.int64)
-    parent[child] = np.repeat(np.arange(shard.n_units), np.diff(child_start))
+    label, slot, crowd, _, _ = shard.units
+    with_labels, offset = _upward(model, params, shard, np.asarray(label))
+    without, _ = _upward(model, params, shard, np.full_like(label, -1))
+    parent = parents_of(shard)
     shared = np.asarray(crowd, np.float64) if len(crowd) else np.ones(shard.n_units)
+    if offset is not None:
+        below = subtree_sums(offset[label], parent)
+        with_labels = with_labels._replace(log_prob=with_labels.log_prob + below)
     outside = _outside(with_labels, parent, np.asarray(slot), np.asarray(label), shared)
     with np.errstate(divide="ignore", invalid="ignore"):
         ratio = without.log_prob - with_labels.log_prob + np.log((without.up * outside).sum(axis=1))
     return with_labels.log_prob[shard.tree_root], ratio
 
 
-def _upward(model: "SwitchingTree", params: Params, shard: SharedForest, label: Any) -> _Passes:
+def _upward(model: "SwitchingTree", params: Params, shard: SharedForest, label: Any) -> tuple[_Passes, Floats | None]:
+    """Messages, and the offsets of the rows that their log-probabilities leave out."""
     flow, n = model.prepare(params), params.switch.shape[1]
+    offset = None
+    if not model.emission.by_label:
+        rows = model.emission.rows(params.emission, shard.contents)
+        flow, offset = flow._replace(emission=to_lanes(rows.prob)), rows.offset
     _, n_states, *lanes = flow.leaf.shape
     messages = Workspace().messages(shard.n_units, n_states, tuple(lanes))
     (single if n == 1 else ud).upward(shard.units._replace(label=label), flow, messages)
     parts = (messages.up, messages.through, messages.inverse, messages.log_prob, flow.flow, flow.emission)
-    return _Passes(*(from_lanes(part, n) for part in parts))
+    return _Passes(*(from_lanes(part, n) for part in parts)), offset
+
+
+def parents_of(shard: SharedForest) -> Ints:
+    """The parent of every node of a plain shard; -1 at roots."""
+    parent = np.full(shard.n_units, -1, np.int64)
+    parent[shard.units.child] = np.repeat(np.arange(shard.n_units), np.diff(shard.units.child_start))
+    return parent
+
+
+def subtree_sums(values: Floats, parent: Ints) -> Floats:
+    """Sums over the nodes of each subtree, from the deepest level up."""
+    total = values.copy()
+    depth = layout.depth(parent)
+    order = np.argsort(-depth, kind="stable")
+    for level in np.split(order, np.flatnonzero(np.diff(depth[order])) + 1)[:-1]:
+        np.add.at(total, parent[level], total[level])
+    return total
 
 
 def _outside(passes: _Passes, parent: Ints, slot: Ints, label: Ints, crowd: Floats) -> Floats:

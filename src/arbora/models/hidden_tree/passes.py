@@ -128,7 +128,7 @@ def add_sums(a: ShardSums, b: ShardSums) -> ShardSums:
 
 def shards_of(forest: Trees, model: tm.TreeModel, max_units: int, shared: bool = True) -> Sequence[SharedForest]:
     """The trees of a forest (in training terms) as shards of about so many units; a store reads them when asked."""
-    return forest.shards(model.n_slots, max(1024, max_units), shared, model.needs_structure)
+    return forest.shards(model.n_slots, max(1024, max_units), shared, model.needs_structure, tm.wanted(model))
 
 
 class Batch:

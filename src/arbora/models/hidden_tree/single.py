@@ -11,6 +11,7 @@ from ...inference.em import EMResult
 from ..assignments import Assignments
 from . import directions
 from . import node_posteriors as nodes
+from .content_params import store_table, stored_table
 from .directions import Direction, Structure
 from .finite import SHARD_BYTES
 from .mixture import HiddenTreeMixture
@@ -53,6 +54,11 @@ class HiddenTree(HiddenTreeMixture):
         Most iterations of EM.
     tol : float, default 1e-3
         EM ends when an iteration gains less than this many nats per tree.
+    content : "auto", None or dict, default "auto"
+        Columns of content that the model takes beside the label, with a family for each: "categorical", "flag",
+        "gaussian", "poisson" or "bag", as ``{"length": "gaussian", "words": "bag"}``.  "auto" takes all that the trees
+        have, by their kinds, and None takes none.  ``{"label": None, ...}`` leaves the label out, and "bag:20" weighs
+        bags of more than 20 words down to 20.  docs/content.md describes the families.
     n_slots : int or None, default None
         Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
     warm_start : bool, default False
@@ -96,6 +102,8 @@ class HiddenTree(HiddenTreeMixture):
         last axis is the state.
     root_prob_ : ndarray of shape (n_states,)
         Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
+    content_params_ : dict
+        Parameters of each column by name, as ``content_params_["length"]["mean"]``; empty without content.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -141,6 +149,7 @@ class HiddenTree(HiddenTreeMixture):
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-3,
+        content: str | dict[str, str | None] | None = "auto",
         n_slots: int | None = None,
         warm_start: bool = False,
         learning_decay: float = 0.7,
@@ -171,6 +180,7 @@ class HiddenTree(HiddenTreeMixture):
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,
+            content=content,
             n_slots=n_slots,
             warm_start=warm_start,
             learning_decay=learning_decay,
@@ -219,10 +229,10 @@ class HiddenTree(HiddenTreeMixture):
         return cls(n_states=spec.n_states, **directions.options_of(spec))
 
     def _store(self, name: str, values: Floats) -> None:
-        setattr(self, name, values[0])
+        store_table(self, name, values[0])
 
     def _by_component(self, name: str) -> Floats:
-        return np.asarray(getattr(self, name)[None])
+        return stored_table(self, name)[None]
 
     def _keep(
         self,

@@ -12,8 +12,10 @@ from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
+from ...forest.content_rows import Wanted
 from ...forest.forest import Forest
 from ..patterns.transformer import TreePatterns
+from .content_starts import with_content
 
 STARTS = ("patterns", "kmeans", "random")
 # M-steps with the clusters of the start held fixed, before EM or sampling proper.
@@ -23,13 +25,21 @@ N_DIRECTIONS, N_TRIES = 50, 10  # of patterns, that k-means sees; and its starts
 
 
 def pattern_start(
-    forest: Forest, n_slots: int, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+    forest: Forest,
+    n_slots: int,
+    n_clusters: int,
+    rng: np.random.Generator,
+    weight: NDArray[np.float64] | None = None,
+    wanted: tuple[Wanted, ...] = (),
 ) -> NDArray[np.int64]:
-    """Clusters of the trees by k-means on the main directions of their patterns; by slots where no two share one."""
+    """Clusters of the trees by k-means on the main directions of their patterns; by slots where no two share one.
+
+    Columns of content that are wanted count beside the patterns.
+    """
     features = pattern_features(forest, rng)
     if features is None:
-        return cluster_start(forest, n_slots, n_clusters, rng, weight)
-    return cluster_features(features, n_clusters, rng, weight, N_TRIES)
+        return cluster_start(forest, n_slots, n_clusters, rng, weight, wanted)
+    return cluster_features(with_content(features, forest, wanted), n_clusters, rng, weight, N_TRIES)
 
 
 def pattern_features(forest: Forest, rng: np.random.Generator) -> NDArray[np.float64] | None:
@@ -47,13 +57,19 @@ def pattern_features(forest: Forest, rng: np.random.Generator) -> NDArray[np.flo
 
 
 def cluster_start(
-    forest: Forest, n_slots: int, n_clusters: int, rng: np.random.Generator, weight: NDArray[np.float64] | None = None
+    forest: Forest,
+    n_slots: int,
+    n_clusters: int,
+    rng: np.random.Generator,
+    weight: NDArray[np.float64] | None = None,
+    wanted: tuple[Wanted, ...] = (),
 ) -> NDArray[np.int64]:
-    """Clusters of the trees by k-means on square roots of relative (slot, label) counts.
+    """Clusters of the trees by k-means on square roots of relative (slot, label) counts, and on wanted content.
 
     The square root makes the Euclidean distance Hellinger's, which suits proportions.
     """
-    return cluster_features(hellinger_features(forest, n_slots), n_clusters, rng, weight)
+    features = with_content(hellinger_features(forest, n_slots), forest, wanted)
+    return cluster_features(features, n_clusters, rng, weight, N_TRIES if wanted else 1)
 
 
 def cluster_features(

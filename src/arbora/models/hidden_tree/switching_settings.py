@@ -7,7 +7,7 @@ from ...errors import ForestError, SettingError
 from ...forest.forest import Forest
 from ..settings import check_count, check_number
 from . import encoding as enc
-from .emissions.labels import Labels
+from .emissions.choice import check_content, emission_for
 from .switching_params import Priors
 from .switching_tree import ABSENT, Absent, Structure, SwitchingTree
 from .tree_model import Table, named
@@ -28,6 +28,7 @@ class SwitchingSettings(Protocol):
     prior: float | None
     n_slots: int | None
     encoding: str
+    content: Any
 
 
 def check_switching(settings: SwitchingSettings, least_prior: float = 1.0, if_none: float | None = None) -> Priors:
@@ -46,6 +47,7 @@ def check_sizes(settings: Any) -> None:
     if settings.n_slots is not None:
         check_count("n_slots", settings.n_slots)
     enc.find(settings.encoding)
+    check_content(getattr(settings, "content", None))
 
 
 def check_priors(settings: Any, kind: Any, least_prior: float, if_none: float | None) -> Any:
@@ -72,7 +74,7 @@ def check_components(n_components: int, n_trees: int) -> None:
 def new_switching_tree(settings: SwitchingSettings, forest: Forest, n_components: int) -> SwitchingTree:
     """Sizes of a model of these trees; refuses tables beyond all measure."""
     n_slots, pooled = slots_of(settings, forest)
-    emission = Labels(forest.n_labels)
+    emission = emission_for(settings.content, forest)
     model = SwitchingTree(n_slots, emission, settings.n_states, settings.absent, settings.structure, pooled)
     check_room(model, n_components)
     return model

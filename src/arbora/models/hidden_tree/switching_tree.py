@@ -136,7 +136,8 @@ class SwitchingTree:
     def unit_bytes(self, n_components: int) -> int:
         """Working memory of one unit in the passes, one number per lane for what its tree needs included."""
         n_lanes = int(np.prod(lane_shape(n_components)))
-        return 8 * n_lanes * (2 * self.n_states + 3)
+        rows = 0 if self.emission.by_label else 4 * self.n_states  # evidence and sums, as many rows as units at most
+        return 8 * n_lanes * (2 * self.n_states + 3 + rows)
 
     # ---- parameters -----------------------------------------------------------------------------------------------
 
@@ -179,6 +180,8 @@ class SwitchingTree:
         A random branching would say more about a tree than all its labels, and send every tree to one component.
         """
         params = self.draw(rng, n_components)
+        emission = self.emission.start(rng, self.n_states, n_components, forest)
+        params = params if emission is None else params._replace(emission=emission)
         if self.structure is None:
             return params
         rate = slot_rates(forest, weight, self.n_slots)
@@ -385,12 +388,26 @@ class SwitchingTree:
         self, rng: np.random.Generator, params: Params, shard: SharedForest, lanes: NDArray[np.int64]
     ) -> NDArray[np.int32]:
         """Labels of the nodes of a plain shard, from the leaves up, each in its component."""
+        return self._draw_nodes(rng, params, shard, lanes, self.emission.rows(params.emission, None).prob)[1]
+
+    def draw_states(
+        self, rng: np.random.Generator, params: Params, shard: SharedForest, lanes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """States of the nodes of a plain shard, from the leaves up, each in its component."""
+        nothing = np.ones((1, self.n_states, params.switch.shape[1]))
+        return self._draw_nodes(rng, params, shard, lanes, nothing)[0]
+
+    def _draw_nodes(
+        self, rng: np.random.Generator, params: Params, shard: SharedForest, lanes: Any, rows: Floats
+    ) -> tuple[Any, Any]:
+        """States and rows of the emission."""
         transition = params.transition
         if not self.absent_is_state:  # a row for the absent child keeps one signature; it is never read
             transition = np.pad(transition, ((0, 0), (0, 1), (0, 0), (0, 0)))
-        arrays = (params.leaf, self.emission.rows(params.emission, None).prob, params.switch, transition)
+        arrays = (params.leaf, rows, params.switch, transition)
         restrict = not self.absent_is_state
-        return np.asarray(node_states.draw_states_labels(rng, shard.units, lanes, arrays, restrict)[1])
+        state, row = node_states.draw_states_labels(rng, shard.units, lanes, arrays, restrict)
+        return state, row
 
     def draw_shapes(self, rng: np.random.Generator, params: Params, component: NDArray[np.int64]) -> Forest:
         """Trees without labels by the branching of their components."""

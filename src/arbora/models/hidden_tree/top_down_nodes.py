@@ -19,6 +19,7 @@ from . import draw_trees
 from .kernels import top_down as td
 from .kernels import top_down_states as states
 from .lanes import Workspace, from_lanes
+from .node_surprise import parents_of, subtree_sums
 
 if TYPE_CHECKING:
     from .top_down_params import Params
@@ -85,9 +86,15 @@ class _Passes(NamedTuple):
 def without_subtrees(model: "TopDownTree", params: "Params", shard: SharedForest) -> tuple[Floats, Floats]:
     """log P(tree), and log P(all labels but those of the subtree) - log P(tree) of every node, by component."""
     label = np.asarray(shard.units.label)
-    flow = model.plain_flow(params)
+    flow, offset = model.plain_flow(params), None
+    if not model.emission.by_label:
+        rows = model.emission.rows(params.emission, shard.contents)
+        flow, offset = flow._replace(emission=rows.prob), rows.offset
     with np.errstate(divide="ignore", invalid="ignore"):
         with_labels = _upward(model, params, shard, label)
+        if offset is not None:
+            below = subtree_sums(offset[label], parents_of(shard))
+            with_labels = with_labels._replace(log_scale=with_labels.log_scale + below)
         without = _upward(model, params, shard, np.full_like(label, -1))
         outside = _outside(flow, with_labels, shard, model.pooled)
         ratio = _log_sum(outside + without.up) - _log_sum(outside + with_labels.up)
@@ -110,10 +117,9 @@ def _upward(model: "TopDownTree", params: "Params", shard: SharedForest, label: 
 
 def _outside(flow: td.Flow, passes: _Passes, shard: SharedForest, pooled: bool) -> Floats:
     """log o(u, j) of every node, from the roots down, all nodes of one depth at a time; scaled anew at each node."""
-    _, slot, _, child_start, child = (np.asarray(x) for x in shard.units)
+    _, slot, _, _, child = (np.asarray(x) for x in shard.units)
     n_nodes, n_states, n = passes.up.shape
-    parent = np.full(shard.n_units, -1, np.int64)
-    parent[child] = np.repeat(np.arange(n_nodes), np.diff(child_start))
+    parent = parents_of(shard)
     total = _own(flow, shard, parent, n_nodes, pooled)
     sent = _Sum.of(passes.through)
     for whole, part in zip(total, sent, strict=True):

@@ -107,7 +107,8 @@ class TopDownTree:
 
     def unit_bytes(self, n_components: int) -> int:
         """Working memory of one unit in the passes, one number per lane for what its tree needs included."""
-        return 8 * int(np.prod(lane_shape(n_components))) * (3 * self.n_states + 2)
+        rows = 0 if self.emission.by_label else 4 * self.n_states  # evidence and sums, as many rows as units at most
+        return 8 * int(np.prod(lane_shape(n_components))) * (3 * self.n_states + 2 + rows)
 
     # ---- parameters -----------------------------------------------------------------------------------------------
 
@@ -152,6 +153,8 @@ class TopDownTree:
         A random branching would say more about a tree than all its labels, and send every tree to one component.
         """
         params = self.draw(rng, n_components)
+        emission = self.emission.start(rng, self.n_states, n_components, forest)
+        params = params if emission is None else params._replace(emission=emission)
         if self.structure is None:
             return params
         rate = slot_rates(forest, weight, self.n_slots)
@@ -357,6 +360,14 @@ class TopDownTree:
     ) -> NDArray[np.int32]:
         """Labels of the nodes of a plain shard given their shapes, from the roots down, each in its component."""
         return nodes.draw_labels(rng, self.plain_flow(params), shard, lanes)
+
+    def draw_states(
+        self, rng: np.random.Generator, params: Params, shard: SharedForest, lanes: NDArray[np.int64]
+    ) -> NDArray[np.int64]:
+        """States of the nodes of a plain shard given their shapes, each in its component."""
+        own = np.repeat(np.eye(self.n_states)[:, :, None], params.root.shape[1], axis=2)  # a state emits its number
+        flow = self.plain_flow(params)._replace(emission=own)
+        return np.asarray(nodes.draw_labels(rng, flow, shard, lanes), np.int64)
 
     def draw_shapes(self, rng: np.random.Generator, params: Params, component: NDArray[np.int64]) -> Forest:
         """Trees without labels, from the chances of branching of their components and states."""

@@ -13,6 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import ArboraError
+from ...forest.content_rows import Wanted
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
 from .kernels.split_bags import Bags, Layout
@@ -54,7 +55,7 @@ class Table:
 
     def check(self, shown: Floats, n_components: int) -> None:
         """Raise unless an array, component first, holds what this table may hold."""
-        name, wanted = self.name[:-1], (n_components, *self.shown_shape)
+        name, wanted = self.name.removesuffix("_"), (n_components, *self.shown_shape)
         if shown.shape != wanted:
             raise ValueError(f"{name} has shape {shown.shape}; wanted {wanted}")
         if not np.isfinite(shown).all() or (shown < self.least).any() or (shown > self.most + 1e-9).any():
@@ -185,6 +186,11 @@ class TreeModel(Protocol):
 
     def evidence(self, batch: Any, priors: Any) -> Evidence:
         """Log P(tree) with the parameters integrated out, of every tree of a batch."""
+
+
+def wanted(model: Any) -> tuple[Wanted, ...]:
+    """Columns of content that a model asks trees for; none of one that takes labels."""
+    return getattr(getattr(model, "emission", None), "wanted", ())
 
 
 # ---- nested tuples of arrays ----------------------------------------------------------------------------------------

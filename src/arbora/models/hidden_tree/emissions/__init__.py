@@ -9,7 +9,9 @@ from typing import Any, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
+from ....forest.content_rows import Wanted
 from ....forest.sharing import Contents
+from ....forest.trees import Trees
 
 Floats = NDArray[np.float64]
 
@@ -27,6 +29,10 @@ class Emission(Protocol):
     @property
     def n_labels(self) -> int:
         """Labels in the vocabulary; 0 if contents are no labels."""
+
+    @property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """Columns that trees are asked for; none where rows are labels."""
 
     @property
     def by_label(self) -> bool:
@@ -54,6 +60,9 @@ class Emission(Protocol):
         self, rng: np.random.Generator, n_states: int, n_components: int, prior: float, statistics: Any = None
     ) -> Any:
         """Parameters from their posterior given statistics, or from their prior."""
+
+    def start(self, rng: np.random.Generator, n_states: int, n_components: int, forest: Trees) -> Any:
+        """Parameters to start EM from; None: as drawn from a flat prior."""
 
     def uniform(self, n_states: int) -> Any:
         """One component at the mean of its prior."""

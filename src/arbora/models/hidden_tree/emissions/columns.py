@@ -1,15 +1,26 @@
 """Columns: nodes hold several typed values, independent given the state; each column has a family of its own."""
 
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, Protocol
+from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....errors import ArboraError
-from ....forest.sharing import Contents
+from ....forest.content import Column
+from ....forest.content_rows import LABEL, Wanted, plain_values
+from ....forest.sharing import Contents, SharedForest
+from ....forest.trees import Trees
 from . import Rows, Shown
+from .bag import Bag
+from .categorical import Categorical
+from .flag import Flag
 from .gaussian import Gaussian
+from .poisson import Poisson
+
+START_NODES = 4096  # whose values starts may pick
+CONTENT = "content_"  # the fitted attribute that holds parameters of columns
 
 Floats = NDArray[np.float64]
 
@@ -17,11 +28,14 @@ Floats = NDArray[np.float64]
 class Family(Protocol):
     """The distribution of one column given the state.  `values` are [row, ...], with nan for missing ones."""
 
+    name: ClassVar[str]
+    kind: ClassVar[str]  # of the column, as `arbora.forest.content.KINDS` has it
+
     def header(self) -> list[Any]:
         """Name of the family and its numbers."""
 
-    def tables(self, column: str, n_states: int) -> Any:
-        """The parameters, named after the column."""
+    def tables(self, at: str, n_states: int) -> Any:
+        """The parameters, with names that begin as given."""
 
     def log_density(self, values: NDArray[Any], params: Any) -> Floats:
         """[row, state, component]; 0 where the value is missing."""
@@ -32,17 +46,28 @@ class Family(Protocol):
     def add_statistics(self, values: NDArray[Any], sums: Floats, statistics_out: Any) -> None:
         """Add what the posterior sums[row, state, lane] contribute."""
 
-    def mode(self, statistics: Any, params: Any) -> Any:
-        """As `Emission.mode`; the family holds its own prior."""
+    def mode(self, statistics: Any, params: Any, prior: float) -> Any:
+        """As `Emission.mode`; families of numbers hold their own prior."""
 
-    def draw(self, rng: np.random.Generator, n_states: int, n_components: int, statistics: Any = None) -> Any:
+    def draw(
+        self, rng: np.random.Generator, n_states: int, n_components: int, prior: float, statistics: Any = None
+    ) -> Any:
         """As `Emission.draw`."""
+
+    def start(self, rng: np.random.Generator, n_states: int, n_components: int, values: Any) -> Any:
+        """Parameters to start EM from, given values of nodes."""
 
     def uniform(self, n_states: int) -> Any:
         """One component, all states alike, at the mean or mode of the prior."""
 
-    def log_prior(self, params: Any) -> Floats:
+    def log_prior(self, params: Any, prior: float) -> Floats:
         """Log prior density of each component, constants included."""
+
+    def expected(self, statistics: Any, params: Any) -> Floats:
+        """Expected log density, [component], of the values that the statistics are of."""
+
+    def log_marginal(self, statistics: Any, prior: float) -> Floats:
+        """Log density of the values with the parameters integrated out, [state, component]."""
 
     def n_free(self, n_states: int) -> int:
         """Free parameters of one component."""
@@ -50,91 +75,145 @@ class Family(Protocol):
     def in_order(self, values: Any, order: NDArray[np.int64]) -> Any:
         """States renumbered."""
 
-    def shown(self, params: Any) -> dict[str, Floats]:
-        """Numbers of each state of one component, [state], by what they are."""
+    def sample(self, rng: np.random.Generator, params: Any, state: Any, component: Any) -> Any:
+        """Values of nodes in these states and components; None where the family cannot draw them."""
+
+    def shown(self, params: Any, words: tuple[str, ...]) -> dict[str, Floats]:
+        """Numbers of each state of one component, [state], by what they are; `words` are those of labels."""
 
 
 #: Families by the name that a header gives them: a new one is a file beside this, and a row here.
-FAMILIES: dict[str, Any] = {"gaussian": Gaussian}
+FAMILIES: dict[str, Any] = {kind.name: kind for kind in (Categorical, Flag, Gaussian, Poisson, Bag)}
+UNUSED = "unused"  # of labels: the number is kept, because the vocabulary is
 
 
 @dataclass(frozen=True)
 class Columns:
-    """Typed columns; parameters and statistics are dicts by column."""
+    """Typed columns; parameters and statistics are dicts, "c0" that of the first column."""
 
     families: tuple[tuple[str, Family], ...]  # by column, in order
+    n_unused: int = 0  # labels in the vocabulary that are no column
 
     @classmethod
     def from_header(cls, header: dict[str, Any]) -> "Columns":
         """Undo `header`."""
+        unused = 0
+        if LABEL in header and header[LABEL][0] == UNUSED:
+            unused, header = header[LABEL][1], {name: told for name, told in header.items() if name != LABEL}
         unknown = [name for name, *_ in header.values() if name not in FAMILIES]
-        if unknown or not header:
+        if unknown or not header or type(unused) is not int or unused < 0:
             raise ValueError(f"no families of columns are called {unknown}")
-        return cls(tuple((column, FAMILIES[name](*numbers)) for column, (name, *numbers) in header.items()))
+        return cls(tuple((column, FAMILIES[name](*numbers)) for column, (name, *numbers) in header.items()), unused)
 
     def header(self) -> dict[str, Any]:
         """The families and their numbers, by column."""
-        return {column: family.header() for column, family in self.families}
+        unused = {LABEL: [UNUSED, self.n_unused]} if self.n_unused else {}
+        return unused | {column: family.header() for column, family in self.families}
 
     @property
     def n_labels(self) -> int:
-        """None: contents are rows of columns."""
-        return 0
+        """Labels in the vocabulary, whether they are a column or not."""
+        return self.n_unused + sum(family.n_codes for column, family in self.families if column == LABEL)  # type: ignore[attr-defined]
+
+    @property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """Each column as its family takes it."""
+        return tuple(
+            Wanted(column, LABEL if column == LABEL else family.kind, () if column == LABEL else _words(family))
+            for column, family in self.families
+        )
 
     @property
     def by_label(self) -> bool:
         """Rows are those of each shard."""
         return False
 
+    @property
+    def _keyed(self) -> list[tuple[str, str, Family]]:
+        """Key, column and family: parameters are keyed by numbers, since files allow no other names than plain ones."""
+        return [(f"c{x}", column, family) for x, (column, family) in enumerate(self.families)]
+
     def tables(self, n_states: int) -> Any:
-        """Those of the families, by column."""
-        return {column: family.tables(column, n_states) for column, family in self.families}
+        """Those of the families."""
+        return {
+            key: family.tables(column if column == LABEL else f"{CONTENT}.{key}", n_states)
+            for key, column, family in self._keyed
+        }
+
+    def log_densities(self, params: Any, contents: Contents | None) -> Iterator[tuple[str, Floats]]:
+        """Log density of each column, [row, state, component]."""
+        for key, column, family in self._keyed:
+            yield column, family.log_density(self._values(contents, column), params[key])
 
     def rows(self, params: Any, contents: Contents | None) -> Rows:
         """Log densities add over columns; the largest of a row is taken out before the exponential."""
-        log_density: Any = 0.0
-        for column, family in self.families:
-            log_density = log_density + family.log_density(self._values(contents, column), params[column])
-        top = log_density.max(axis=1)
+        total: Any = None
+        for _, more in self.log_densities(params, contents):
+            total = more if total is None else np.add(total, more, out=total)
+        top = total.max(axis=1)
         offset = np.where(np.isfinite(top), top, 0.0)
-        return Rows(np.exp(log_density - offset[:, None]), offset)
+        total -= offset[:, None]
+        return Rows(np.exp(total, out=total), offset)
 
-    def _values(self, contents: Contents | None, column: str) -> NDArray[Any]:
+    def _values(self, contents: Contents | None, column: str) -> Any:
         if contents is None or column not in contents.columns:
             raise ArboraError(f"the trees have no column {column!r}; give trees with the columns of the model")
         return contents.columns[column]
 
     def statistics_tables(self, n_states: int) -> Any:
-        """Those of the families, by column."""
-        return {column: family.statistics_tables(n_states) for column, family in self.families}
+        """Those of the families."""
+        return {key: family.statistics_tables(n_states) for key, _, family in self._keyed}
 
     def add_statistics(self, sums: Floats, contents: Contents | None, statistics_out: Any) -> None:
         """Column by column."""
-        for column, family in self.families:
-            family.add_statistics(self._values(contents, column), sums, statistics_out[column])
+        for key, column, family in self._keyed:
+            family.add_statistics(self._values(contents, column), sums, statistics_out[key])
 
     def mode(self, statistics: Any, params: Any, prior: float) -> Any:
         """Column by column."""
-        return {column: family.mode(statistics[column], params[column]) for column, family in self.families}
+        return {key: family.mode(statistics[key], params[key], prior) for key, _, family in self._keyed}
 
     def draw(
         self, rng: np.random.Generator, n_states: int, n_components: int, prior: float, statistics: Any = None
     ) -> Any:
         """Column by column."""
-        given = {column: None for column, _ in self.families} if statistics is None else statistics
-        return {column: family.draw(rng, n_states, n_components, given[column]) for column, family in self.families}
+        given = {key: None for key, _, _ in self._keyed} if statistics is None else statistics
+        return {key: family.draw(rng, n_states, n_components, prior, given[key]) for key, _, family in self._keyed}
+
+    def start(self, rng: np.random.Generator, n_states: int, n_components: int, forest: Trees) -> Any:
+        """Column by column, given the values of some nodes."""
+        node = np.sort(rng.integers(forest.n_nodes, size=START_NODES))
+        some = {
+            column: _values_at(forest, node, one) for (column, _), one in zip(self.families, self.wanted, strict=True)
+        }
+        return {key: family.start(rng, n_states, n_components, some[column]) for key, column, family in self._keyed}
 
     def uniform(self, n_states: int) -> Any:
         """Column by column."""
-        return {column: family.uniform(n_states) for column, family in self.families}
+        return {key: family.uniform(n_states) for key, _, family in self._keyed}
 
     def log_prior(self, params: Any, prior: float) -> Any:
         """The sum over columns."""
-        return sum(family.log_prior(params[column]) for column, family in self.families)
+        return sum(family.log_prior(params[key], prior) for key, _, family in self._keyed)
 
     def log_prior_constant(self, n_states: int, prior: float) -> float:
         """None is left out."""
         return 0.0
+
+    def expected(self, statistics: Any, params: Any) -> dict[str, Floats]:
+        """Expected log density of each column, [component], of the values that the statistics are of."""
+        return {column: family.expected(statistics[key], params[key]) for key, column, family in self._keyed}
+
+    def sample(self, rng: np.random.Generator, params: Any, state: Any, component: Any) -> dict[str, Any]:
+        """Contents of nodes in these states and components: codes of the label, columns of the rest."""
+        drawn: dict[str, Any] = {}
+        for key, column, family in self._keyed:
+            values = family.sample(rng, params[key], state, component)
+            if values is not None and column == LABEL:
+                drawn[column] = values
+            elif values is not None:
+                drawn[column] = Column(family.kind, values, _words(family)).frozen()
+        return drawn
 
     def n_free(self, n_states: int) -> int:
         """The sum over columns."""
@@ -142,13 +221,41 @@ class Columns:
 
     def in_order(self, values: Any, order: NDArray[np.int64]) -> Any:
         """States renumbered in all columns."""
-        return {column: family.in_order(values[column], order) for column, family in self.families}
+        return {key: family.in_order(values[key], order) for key, _, family in self._keyed}
+
+    @property
+    def has_labels(self) -> bool:
+        """Whether the label is one of the columns."""
+        return any(column == LABEL for column, _ in self.families)
+
+    def encoded(self, shard: SharedForest) -> tuple[NDArray[np.int32], int]:
+        """The label of each unit, and the number of labels."""
+        return self._values(shard.contents, LABEL)[shard.units.label], self.n_labels
+
+    def encoded_names(self, words: tuple[str, ...]) -> list[str]:
+        """Names of the labels."""
+        return [f"label:{word}" for word in words]
 
     def shown(self, params: Any, words: tuple[str, ...], most: int) -> Shown:
-        """Numbers of each column by state."""
-        numbers = {
-            f"{column}, {what}": values
-            for column, family in self.families
-            for what, values in family.shown(params[column]).items()
-        }
-        return Shown([*numbers][:most], np.stack([*numbers.values()][:most], axis=1))
+        """Numbers of each column by state; columns of many words take turns with the others."""
+        every = [[*family.shown(params[key], words).items()] for key, _, family in self._keyed]
+        taken = sorted(((x, at) for at, one in enumerate(every) for x in range(len(one))))[:most]
+        chosen = [(self.families[at][0], *every[at][x]) for at, x in sorted((at, x) for x, at in taken)]
+        names = [what if column == LABEL else f"{column}, {what}" for column, what, _ in chosen]
+        return Shown(names, np.stack([values for _, _, values in chosen], axis=1))
+
+
+def _values_at(forest: Trees, node: NDArray[np.int64], one: Wanted) -> Any:
+    """Numbers of these nodes in a column; None of words, from which nothing starts."""
+    if one.kind not in ("numbers", "counts"):
+        return None
+    found, done = [], 0
+    for part in forest.parts():
+        lo, hi = np.searchsorted(node, (done, done + part.n_nodes))
+        found.append(plain_values(part.content[one.name].as_kind(one.kind).take(node[lo:hi] - done)))
+        done += part.n_nodes
+    return np.concatenate(found)
+
+
+def _words(family: Any) -> tuple[str, ...]:
+    return getattr(family, "words", ())

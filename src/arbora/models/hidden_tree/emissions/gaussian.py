@@ -5,7 +5,7 @@ mean | variance ~ N(centre, variance / strength), variance ~ InvGamma(dof / 2, d
 """
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -43,6 +43,9 @@ class Gaussian:
     strength: float = STRENGTH
     dof: float = DOF
 
+    name: ClassVar[str] = "gaussian"
+    kind: ClassVar[str] = "numbers"
+
     def __post_init__(self) -> None:
         sound = abs(self.centre) <= LARGEST and 0.0 < self.scale <= LARGEST
         if not (sound and 0.0 < self.strength <= LARGEST and 0.0 < self.dof <= LARGEST):
@@ -50,19 +53,22 @@ class Gaussian:
 
     def header(self) -> list[Any]:
         """Name and numbers."""
-        return ["gaussian", self.centre, self.scale, self.strength, self.dof]
+        return [self.name, self.centre, self.scale, self.strength, self.dof]
 
-    def tables(self, column: str, n_states: int) -> Normal:
+    def tables(self, at: str, n_states: int) -> Normal:
         """A mean and a variance per state."""
-        mean = Table(f"{column}_mean_", (n_states,), least=-LARGEST, most=LARGEST)
-        variance = Table(f"{column}_variance_", (n_states,), most=LARGEST)
+        mean = Table(f"{at}.mean", (n_states,), least=-LARGEST, most=LARGEST)
+        variance = Table(f"{at}.variance", (n_states,), least=1.0 / LARGEST**2, most=LARGEST)
         return Normal(mean, variance)  # type: ignore[arg-type]
 
     def log_density(self, values: NDArray[Any], params: Normal) -> Floats:
         """Normal; 0 where the value is missing."""
-        x = values[:, None, None]
-        log_density = -0.5 * (np.log(2.0 * np.pi * params.variance) + (x - params.mean) ** 2 / params.variance)
-        return np.where(np.isnan(x), 0.0, log_density)
+        density = values[:, None, None] - params.mean
+        density *= density
+        density *= -0.5 / params.variance
+        density -= 0.5 * np.log(2.0 * np.pi * params.variance)
+        density[np.isnan(values)] = 0.0
+        return density
 
     def statistics_tables(self, n_states: int) -> Moments:
         """Weights, sums and sums of squares."""
@@ -88,12 +94,22 @@ class Gaussian:
         rate = 0.5 * (self.dof * self.scale + np.maximum(second - first * first / strength, 0.0))  # rounding
         return strength, mean, shape, rate
 
-    def mode(self, statistics: Moments, params: Normal) -> Normal:
+    def mode(self, statistics: Moments, params: Any, prior: float) -> Normal:
         """The joint mode of mean and variance."""
         _, mean, shape, rate = self._posterior(statistics)
         return Normal(mean, rate / (shape + 1.5))
 
-    def draw(self, rng: np.random.Generator, n_states: int, n_components: int, statistics: Any = None) -> Normal:
+    def start(self, rng: np.random.Generator, n_states: int, n_components: int, values: Any) -> Normal:
+        """Means at values picked at random, variances at that of the column."""
+        known = values[~np.isnan(values)]
+        some = known if len(known) else np.array([self.centre])
+        mean = rng.choice(some, (n_states, n_components))
+        spread = float(np.var(known - self.centre)) if len(known) else 0.0
+        return Normal(mean, np.full(mean.shape, min(max(spread, self.scale), LARGEST)))
+
+    def draw(
+        self, rng: np.random.Generator, n_states: int, n_components: int, prior: float, statistics: Any = None
+    ) -> Normal:
         """Variance, then mean."""
         given = Moments(*np.zeros((3, n_states, n_components))) if statistics is None else statistics
         strength, mean, shape, rate = self._posterior(given)
@@ -104,7 +120,7 @@ class Gaussian:
         """The centre and the scale in all states."""
         return Normal(np.full((n_states, 1), self.centre), np.full((n_states, 1), self.scale))
 
-    def log_prior(self, params: Normal) -> Floats:
+    def log_prior(self, params: Normal, prior: float) -> Floats:
         """Normal times inverse gamma, summed over states."""
         shape, rate = 0.5 * self.dof, 0.5 * self.dof * self.scale
         mean, variance = params
@@ -112,6 +128,22 @@ class Gaussian:
         square = self.strength * (mean - self.centre) ** 2 / variance
         log_mean = -0.5 * (np.log(2.0 * np.pi * variance / self.strength) + square)
         return np.asarray((log_variance + log_mean).sum(axis=0))
+
+    def expected(self, statistics: Moments, params: Normal) -> Floats:
+        """Expected log density by component."""
+        n, first, second = statistics
+        mean = params.mean - self.centre
+        square = np.maximum(second - 2.0 * mean * first + mean * mean * n, 0.0)  # rounding
+        return np.asarray(-0.5 * (n * np.log(2.0 * np.pi * params.variance) + square / params.variance).sum(axis=0))
+
+    def log_marginal(self, statistics: Moments, prior: float) -> Floats:
+        """Log density of the values, the parameters integrated out, [state, component]."""
+        strength, _, shape, rate = self._posterior(statistics)
+        first_shape, first_rate = 0.5 * self.dof, 0.5 * self.dof * self.scale
+        gammas = gammaln(shape) - gammaln(first_shape)
+        rates = first_shape * np.log(first_rate) - shape * np.log(rate)
+        strengths = 0.5 * (np.log(self.strength) - np.log(strength))
+        return np.asarray(gammas + rates + strengths - 0.5 * statistics.weight * np.log(2.0 * np.pi))
 
     def n_free(self, n_states: int) -> int:
         """Two in each state."""
@@ -121,6 +153,11 @@ class Gaussian:
         """States renumbered."""
         return type(values)(*(x[order] for x in values))
 
-    def shown(self, params: Normal) -> dict[str, Floats]:
+    def sample(self, rng: np.random.Generator, params: Normal, state: Any, component: Any) -> Any:
+        """Numbers of nodes in these states and components."""
+        deviation = np.sqrt(params.variance[state, component])
+        return params.mean[state, component] + deviation * rng.standard_normal(len(state))
+
+    def shown(self, params: Normal, words: tuple[str, ...]) -> dict[str, Floats]:
         """Mean and standard deviation of each state."""
         return {"mean": params.mean[:, 0], "deviation": np.sqrt(params.variance[:, 0])}

@@ -6,7 +6,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from ....forest.content_rows import Wanted
 from ....forest.sharing import Contents, SharedForest
+from ....forest.trees import Trees
 from .. import distributions as dist
 from ..tree_model import Table
 from . import Rows, Shown
@@ -24,6 +26,11 @@ class Labels:
     def by_label(self) -> bool:
         """A row of the evidence is a label."""
         return True
+
+    @property
+    def wanted(self) -> tuple[Wanted, ...]:
+        """No column beside the label."""
+        return ()
 
     def header(self) -> int:
         """The number of labels."""
@@ -55,6 +62,9 @@ class Labels:
         """Dirichlet draws."""
         shape = np.full((self.n_labels, n_states, n_components), prior)
         return dist.draw_dirichlet(rng, shape if statistics is None else shape + statistics, 0)
+
+    def start(self, rng: np.random.Generator, n_states: int, n_components: int, forest: Trees) -> None:
+        """As drawn."""
 
     def uniform(self, n_states: int) -> Floats:
         """All labels alike."""
@@ -97,6 +107,11 @@ class Labels:
         return cells.reshape(self.n_labels, n_states, cells.shape[-1])
 
     # Columns of encodings
+
+    @property
+    def has_labels(self) -> bool:
+        """Labels are all there is."""
+        return True
 
     def encoded(self, shard: SharedForest) -> tuple[NDArray[np.int32], int]:
         """The key of each unit by which posteriors are summed, negative for none, and the number of keys."""
