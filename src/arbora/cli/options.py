@@ -104,7 +104,9 @@ def setting(*names: str, of: str, help: str, unless: str = "", **more: Any) -> A
 Paths = Annotated[
     list[Path],
     typer.Argument(
-        metavar="PATH", help="Files, globs or directories of one format; see arbora formats.", show_default=False
+        metavar="PATH",
+        help="Files, globs or directories of one format (see arbora formats), or - for standard input.",
+        show_default=False,
     ),
 ]
 ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that --save wrote.")]

@@ -28,6 +28,7 @@ from ..io.registry import FORMATS
 from ..io.sniffing import format_of
 from ..io.sources import Position, Sink, decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows
+from .standard_input import is_spooled, plain, with_standard_input
 from .terminal import INTERRUPTED, Teller, fail, usage
 
 
@@ -52,6 +53,7 @@ def find(
 
     Where neither names nor contents show a format, or several, it is `otherwise`.
     """
+    paths = with_standard_input(paths)
     found, others = _search(paths, format), dict[str, int]()
     if format is None:
         kinds = [format_of(path) for path in found.files]
@@ -126,12 +128,20 @@ def read_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool)
         forest = read(inputs.files, inputs.format, **given)
     if not forest.n_trees:
         raise ReadError(f"{inputs.files[0]}: there are no trees in it; check the file")
+    forest = _named(forest)
     if classes is None:
         return forest
     known = _Classes(inputs.files, classes)
     forest = forest.with_target(known.of(forest))
     known.tell_idle(Teller(quiet))
     return forest
+
+
+def _named(forest: Forest) -> Forest:
+    """The same trees; those of standard input are not named by the file that stands for it."""
+    if forest.name is None or not is_spooled():
+        return forest
+    return forest.with_name([plain(name) for name in forest.name])
 
 
 def open_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool, memory: int | None = None) -> Forest:
@@ -160,6 +170,7 @@ def write_store(
     with StoreWriter(output, _token(inputs, skip_bad, classes, shard_nodes), shard_nodes, in_order=True) as writer:
 
         def take(forest: Forest, position: Position) -> None:
+            forest = _named(forest)
             writer.add(forest if known is None else forest.with_target(known.of(forest)), position)
 
         before = None if known is not None or not writer.written else writer.written[0].class_kind

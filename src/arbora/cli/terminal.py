@@ -18,6 +18,7 @@ from typing import IO, Any, ParamSpec, cast
 import typer
 
 from ..progress import in_words
+from .standard_input import plain
 
 P = ParamSpec("P")
 
@@ -279,4 +280,4 @@ def _inside_numba(frame: Any) -> bool:
 
 
 def _line(text: str) -> None:
-    typer.echo(text, err=True)
+    typer.echo(plain(text), err=True)
