@@ -112,6 +112,7 @@ ON_TREES: dict[str, Callable[[], Any]] = {
     "HiddenTreeMixture": lambda: ab.HiddenTreeMixture(2, 2, max_iter=2, random_state=0),
     "HiddenTree": lambda: ab.HiddenTree(2, max_iter=2, random_state=0),
     "InfiniteHiddenTreeMixture": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=2, n_start=1, random_state=0),
+    "TopographicMap": lambda: ab.TopographicMap(3, basis=2, n_init=1, max_iter=2, random_state=0),
     "SlotLabelCounts": ab.SlotLabelCounts,
     "PatternMixture": lambda: ab.PatternMixture(n_iter=4, n_chains=1, random_state=0),
     "TreePatterns": lambda: ab.TreePatterns(["rules2", "bigrams", "slots"]),

@@ -15,6 +15,7 @@ SETTINGS = {
     "HiddenTreeMixture": {"n_components": 3, "n_states": 2, "max_iter": 3},
     "InfiniteHiddenTreeMixture": {"n_states": 2, "n_iter": 3, "n_chains": 1},
     "HiddenTree": {"n_states": 3, "max_iter": 3},
+    "TopographicMap": {"side": 3, "basis": 2, "n_init": 1, "max_iter": 3},
     "TreeUnionMixture": {},
     "TreeGrammarMixture": {"n_components": 2, "max_iter": 3},
 }

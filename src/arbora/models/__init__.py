@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from .hidden_tree.infinite import InfiniteHiddenTreeMixture as InfiniteHiddenTreeMixture
     from .hidden_tree.mixture import HiddenTreeMixture as HiddenTreeMixture
     from .hidden_tree.single import HiddenTree as HiddenTree
+    from .hidden_tree.topographic import TopographicMap as TopographicMap
     from .model_file import SavedEstimator
     from .patterns.mixture import PatternMixture as PatternMixture
     from .patterns.transformer import TreePatterns as TreePatterns

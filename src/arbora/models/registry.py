@@ -15,6 +15,7 @@ PARTS = {
     "parameters": "probabilities by hidden state: `hidden_trees`",
     "splits": "finer groupings: `splits`",
     "distances": "distances of its own among the trees of the fit: `distances`",
+    "plane": "places of trees and of labels on a plane: `transform`, `lattice_`, `point_labels`",
     "archetypes": "unions of trees, and the order of their merges: `unions_`",
 }
 
@@ -93,6 +94,15 @@ MODELS = {
         cluster="single",
         about="root states of one hidden tree",
         options=(*_TREE, *_EM, *_PASSES),
+    ),
+    "TopographicMap": Model(
+        "hidden_tree.topographic",
+        ("clusters", "probabilities", "codes", "plane"),
+        cluster="map",
+        about="places of trees on a plane",
+        options=("prior", "n_slots", *_EM, "memory", "scheduler"),
+        warm_up=({"side": 2, "basis": 2, "n_init": 1, "max_iter": 2, "random_state": 0},),
+        warm_calls=("transform", "encode", "predict"),
     ),
     "TreeUnionMixture": Model(
         "unions.mixture",

@@ -20,7 +20,7 @@ from ..models.patterns import Namer
 from . import columns as col
 from .gather import Context
 from .group_names import describe_groups
-from .maps import Marks, gather_maps
+from .maps import Marks, gather_lattice, gather_maps, gather_plane
 from .tree_drawings import Words, draw_typical
 
 MAX_GROUPS = 60  # told one by one
@@ -86,6 +86,8 @@ def gather_clusters(model: Any, data: Any, context: Context) -> dict[str, Any]:
     elif "sampled" in parts:
         page["notes"].append("A model file holds one draw and no chains: the posterior is only in a report that is "
                              "written when the model is fitted.")  # fmt: skip
+    if "plane" in parts:
+        page["lattice"] = gather_lattice(model, grouped.label)
     if "archetypes" in parts:
         from .unions import gather_unions
 
@@ -282,8 +284,12 @@ def _mean(values: Floats) -> float | int | None:
 
 def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
     """Trees on planes of their codes."""
+    marks = Marks("tree", grouped.noun, "counts of labels by place", grouped.label)
+    if "plane" in model.page_parts():
+        counted = gather_maps(slot_label_counts(grouped.forest), marks, shown)
+        return gather_plane(model, model.transform(grouped.forest)[shown], counted, marks)
     codes, what = model.map_codes(grouped.forest, grouped.training)
-    return gather_maps(codes, Marks("tree", grouped.noun, what, grouped.label), shown)
+    return gather_maps(codes, marks._replace(what=what), shown)
 
 
 # ---- silhouettes ----------------------------------------------------------------------------------------------------

@@ -16,6 +16,7 @@ MAX_ITEMS = 10_000  # trees or rows on a page; of more, so many evenly spread
 MAX_NAME_BYTES = 90  # of a name; a longer one loses its middle
 MAX_POINTS = 400  # of a line
 GRID = 2_000  # steps of a coordinate of the map
+FAR = 20 * GRID  # where no zoom reaches
 
 Ints = NDArray[np.int64]
 

@@ -37,6 +37,33 @@ def gather_maps(codes: Any, marks: Marks, shown: Ints) -> dict[str, Any]:
     return {**_neighbours(place, marks), "others": [*others, principal]}
 
 
+def gather_plane(model: Any, place: Floats, others: dict[str, Any], marks: Marks) -> dict[str, Any]:
+    """The plane that a model itself puts trees on, with its labels; maps of counts to switch to."""
+    grid = col.on_grid(place)
+    low, high = place.min(axis=0), place.max(axis=0)
+    points = np.rint((model.lattice_ - low) / np.maximum(high - low, 1e-12) * col.GRID).clip(-col.FAR, col.FAR)
+    words = [col.shortened(str(word)) for word in model.point_labels()]
+    trust = f"{model.trustworthiness_:.3f}" if np.isfinite(model.trustworthiness_) else "not known: too few trees"
+    about = (
+        f"{_each(marks)} The model itself puts it here, new trees too: the mean of its root's point on a lattice of "
+        f"{model.side} by {model.side}. Grey words are the likeliest label at each point. Trustworthiness on the "
+        f"training trees: {trust}; 1 means that no neighbour here is a stranger by labels and places."
+    )
+    more = others.pop("others", [])
+    own = {"name": "the model's plane", "axes": ["", ""], "about": about, **grid}
+    spots = [[int(x), int(y), word] for (x, y), word in zip(points.astype(np.int64).tolist(), words, strict=True)]
+    return {**own, "points": spots, "others": [others, *more]}
+
+
+def gather_lattice(model: Any, label: Ints) -> dict[str, Any]:
+    """Likeliest label, and trees, at each point; rows from the top of the plane down, as the map has them."""
+    order = np.arange(model.side**2).reshape(model.side, model.side).T[::-1]
+    count = np.bincount(label, minlength=model.side**2)
+    words = model.point_labels()
+    rows = [[[col.shortened(str(words[i])), int(count[i])] for i in row] for row in order.tolist()]
+    return {"rows": rows, "used": int((count > 0).sum())}
+
+
 def _principal(place: Floats, explained: Floats, marks: Marks) -> dict[str, Any]:
     about = (
         f"{_each(marks)} The first two principal components of {marks.what}, rows brought to one length, hold "

@@ -2,7 +2,7 @@
 
 function drawMap() {
   const maps = [D.map, ...(D.map.others || [])];
-  let { x, y, frame, axes } = D.map;
+  let { x, y, frame, axes, points } = D.map;
   const items = D.items;
   const count = x.length;
   const levels = items.levels || [items.group];
@@ -75,6 +75,18 @@ function drawMap() {
       context.fillText(text, left, low);
     }
   }
+  function paintPoints(context, w, h) { // words of the points of a lattice, as many as do not run into others
+    const taken = [];
+    for (const [px, py, word] of points || []) {
+      const text = word.length > 14 ? `${word.slice(0, 13)}\u2026` : word;
+      const wide = context.measureText(text).width;
+      const [cx, cy] = [X(px), Y(py)];
+      const box = [cx - wide / 2, cy - 6, cx + wide / 2, cy + 6];
+      if (box[2] < 0 || box[0] > w || cy < 0 || cy > h || taken.some((t) => box[0] < t[2] && t[0] < box[2] && box[1] < t[3] && t[1] < box[3])) continue;
+      taken.push(box);
+      context.fillText(text, box[0], cy + 4);
+    }
+  }
   function paint() {
     const scale = window.devicePixelRatio || 1;
     const [w, h] = [canvas.clientWidth, canvas.clientHeight];
@@ -86,6 +98,9 @@ function drawMap() {
     const colours = Array.from({ length: 8 }, (_, c) => colour(`--c${c}`));
     const [edge, ink, soft] = ["--card", "--ink", "--soft"].map(colour);
     const paths = SHAPES.map((d) => new Path2D(d));
+    context.fillStyle = soft;
+    context.font = "11px system-ui, sans-serif";
+    paintPoints(context, w, h);
     for (const faint of [true, false]) for (const spot of spots) {
       if (dimmed(spot) !== faint) continue;
       const [cx, cy] = [X(spot.x), Y(spot.y)];
@@ -255,7 +270,7 @@ function drawMap() {
   const choice = el("select", { "aria-label": "Colour by", change: (e) => { mode = modes[e.target.value]; gather(); legend(); paint(); } }, modes.map((m, i) => el("option", { value: i }, m.name)));
   const lead = el("p", { class: "lead", id: "map-about" }, D.map.about);
   function show(map) {
-    ({ x, y, frame, axes } = map);
+    ({ x, y, frame, axes, points } = map);
     lead.textContent = map.about;
     home();
     gather();

@@ -198,6 +198,15 @@ function parametersPanel() {
     el("div", { class: "card" }, el("div", { class: "tools" }, el("label", null, "Component", choice)), place));
 }
 
+// The points of a plane, as they lie on it: the likeliest label of each, and how many trees are nearest to it.
+function latticePanel() {
+  if (!D.lattice) return null;
+  const cell = ([word, trees]) => el("td", { class: trees ? "used" : null, ...tipped(`${word}\n${plural(trees, "tree")}`) }, word.length > 12 ? `${word.slice(0, 11)}\u2026` : word, trees ? el("b", null, ` ${trees.toLocaleString("en")}`) : null);
+  const about = `Every point of the lattice with its likeliest label, as it lies on the model's plane. Bold: trees whose root is likeliest there; ${plural(D.lattice.used, "point")} of ${D.lattice.rows.length ** 2} have some. Roots say little: nodes use the other points.`;
+  return panel("lattice", "Labels on the plane", about, el("div", { class: "card wide", tabindex: "0", role: "group", "aria-label": "Labels on the plane" },
+    el("table", { class: "lattice" }, el("caption", { class: "hide" }, "Likeliest label and number of trees of each point"), el("tbody", null, D.lattice.rows.map((row) => el("tr", null, row.map(cell)))))));
+}
+
 // ---- all trees or rows ------------------------------------------------------------------------------------------------
 
 const PAGE = 20;

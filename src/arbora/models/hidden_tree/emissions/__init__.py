@@ -94,9 +94,12 @@ def emission_of(header: Any) -> Emission:
     """The emission that a model file names; files of labels hold their number."""
     from .columns import Columns
     from .labels import Labels
+    from .plane import PlaneLabels
 
     if type(header) is int:
         return Labels(header)
+    if isinstance(header, list) and len(header) == 6 and header[0] == "plane":
+        return PlaneLabels.from_header(header)
     if isinstance(header, dict):
         return Columns.from_header(header)
     raise ValueError(f"{header!r:.80} is no emission")
