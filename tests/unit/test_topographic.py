@@ -91,7 +91,7 @@ def test_labels_are_distributions_and_near_points_are_alike():
 
 def test_a_start_puts_labels_where_they_are_wanted():
     place = np.array([[-1.0, -1.0], [1.0, 1.0], [-1.0, 1.0], [1.0, -1.0]])
-    prob = PLANE.rows(PLANE.start(place, np.full(4, 0.25)), None).prob[:, :, 0]
+    prob = PLANE.rows(PLANE.placed(place, np.full(4, 0.25)), None).prob[:, :, 0]
     corner = [int(np.abs(PLANE.lattice - p).sum(axis=1).argmin()) for p in place]
     assert prob[:, corner].argmax(axis=0).tolist() == [0, 1, 2, 3]
 

@@ -39,7 +39,7 @@ def start(rng: np.random.Generator, model: SwitchingTree, forest: Forest, places
     n_slots = model.n_slots
     return Params(
         leaf=draw_dirichlet(rng, np.full((*tables.leaf.shape, 1), FIRM_LEAF), 1),
-        emission=emission.start(place, frequency),
+        emission=emission.placed(place, frequency),
         switch=np.full((n_slots, 1), 1.0 / n_slots),
         transition=draw_dirichlet(rng, np.full((*tables.transition.shape, 1), FIRM_ROW), 2),
         branching=np.zeros((0, 1)),

@@ -36,7 +36,7 @@ class TopographicMap(HiddenTree):
 
     A hidden tree whose states are the points of a square lattice.  Near points emit like labels, because the emissions
     are smooth functions on the plane.  The place of a tree is the mean of the posterior of its root's point.  EM fits
-    it from several starts; the one whose map keeps neighbours best is kept.
+    it from several starts; the one whose map keeps neighbours best is kept.  Columns of content are not read.
 
     Parameters
     ----------
@@ -142,6 +142,7 @@ class TopographicMap(HiddenTree):
         super().__init__(
             structure=None,
             prior=prior,
+            content=None,
             **settings,  # type: ignore[arg-type]
             sparse_output=True,
             shared=shared,

@@ -99,7 +99,7 @@ class PlaneLabels(Labels):
         shape = (self.bumps.shape[1], self.n_labels, n_components)
         return rng.normal(0.0, 1.0 / np.sqrt(self.decay), shape)
 
-    def start(self, place: Floats, frequency: Floats, spread: float = 0.5) -> Floats:
+    def placed(self, place: Floats, frequency: Floats, spread: float = 0.5) -> Floats:
         """Weights at which each label is likeliest near its place[label, 2], by ridge regression of the logarithms."""
         apart = ((self.lattice[:, None] - place) ** 2).sum(axis=2)
         wanted = -apart / (2.0 * spread**2) + 0.5 * np.log(np.maximum(frequency, 1e-12))
