@@ -6,7 +6,9 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ..errors import ForestError
 from ..forest.classes import MAX_CLASS, class_column
+from ..forest.content import Column
 from ..forest.forest import Forest
 from ..forest.kernels import layout
 from ..forest.node_columns import MISSING, Ints32, natural_order
@@ -67,6 +69,8 @@ class Columns:
         self.target: list[Target] = []
         self.nameless: list[bool] = []  # trees whose source says that they have no name
         self._packed: list[tuple[Ints32, Ints32, Ints32]] = []
+        self._n_packed = 0
+        self._held: dict[str, dict[int, Any]] = {}  # content by column and node, in document order
 
     def mark(self) -> Mark:
         return Mark(len(self.depth), len(self.name))
@@ -75,11 +79,20 @@ class Columns:
         """Append nodes that already are arrays; they cannot be taken back, so they must come from good files."""
         self._pack()
         self._packed.append((depth, label, _NONE))
+        self._n_packed += len(depth)
+
+    def hold(self, place: int, name: str, value: Any) -> None:
+        """Note what a node of the lists holds in a column of content; None is nothing."""
+        if value is not None:
+            self._held.setdefault(name, {})[self._n_packed + place] = value
 
     def rewind(self, mark: Mark) -> None:
         """Forget everything after the mark.  Words stay: `build` leaves out those that no node uses."""
         for nodes in (self.depth, self.label, self.slot):
             del nodes[mark.nodes :]
+        end = self._n_packed + mark.nodes
+        for name, held in self._held.items():
+            self._held[name] = {u: value for u, value in held.items() if u < end}
         for trees in (self.name, self.target, self.nameless):
             del trees[mark.trees :]
 
@@ -112,6 +125,7 @@ class Columns:
         lists = (self.depth, self.label, self.slot)
         depth, label, slot = (np.array(values, np.int32) for values in lists)
         self._packed.append((depth, label, slot))
+        self._n_packed += len(depth)
         for values in lists:
             values.clear()
 
@@ -134,17 +148,38 @@ class Columns:
         self._packed = self._packed or [(_NONE, _NONE, _NONE)]
         depth, label, slot = (np.concatenate(parts) for parts in zip(*self._packed, strict=True))
         self._packed.clear()
+        self._n_packed = 0
         parent, slot, post, start, in_order = layout.to_post_order(depth, slot)
         sorted_label = np.empty_like(label)
         sorted_label[post] = label
         columns = {"parent": parent, "slot": slot, "label": sorted_label, "vocabulary": tuple(self.words)}
         columns["target"] = _target_column(self.target)
         columns["name"] = None if all(self.nameless) and self.nameless else self.name
+        if self._held:
+            columns["content"] = self._content(post)
         if in_order:
             forest = Forest(tree_start=start, **columns)
         else:  # siblings of a forest are kept by slot, which needs a sort
             forest = Forest.from_parents(**columns, tree=np.repeat(np.arange(len(start) - 1), np.diff(start)))
         return forest.with_vocabulary(self._words_in_use(label) if vocabulary is None else vocabulary)
+
+    def _content(self, post: Any) -> dict[str, Column]:
+        """Columns of what nodes hold, in the order of the forest."""
+        from .contents import recognised
+
+        document = np.empty_like(post)
+        document[post] = np.arange(len(post))  # place in the document of each node of the forest
+        made = {}
+        for name, held in self._held.items():
+            values: list[Any] = [None] * len(post)
+            for u, value in held.items():
+                values[u] = value
+            try:
+                made[name] = recognised(values).take(document)
+            except ForestError as error:
+                raise ForestError(f"column {name!r}, in document order, {error}") from None
+        self._held = {}
+        return {name: column for name, column in made.items() if not column.missing.all()}
 
     def _words_in_use(self, label: Ints32) -> list[str]:
         used = np.bincount(label[label >= 0], minlength=len(self.words)) > 0

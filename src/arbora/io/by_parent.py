@@ -1,6 +1,7 @@
 """Rows that name their parent, to nodes in document order."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from .builder import Columns
 
@@ -38,7 +39,18 @@ def cycle_row(above: Sequence[int]) -> int | None:
     return None
 
 
-def add_rows(rows: Sequence[tuple[int, int]], codes: Sequence[int], columns: Columns) -> None:
-    """Append the nodes of one tree, given by rows and depths; `codes` has the label of every row."""
+def add_rows(
+    rows: Sequence[tuple[int, int]],
+    codes: Sequence[int],
+    columns: Columns,
+    content: Mapping[str, Callable[[int], Any]] | None = None,
+) -> None:
+    """Append the nodes of one tree, given by rows and depths; `codes` has the label of every row.
+
+    `content` gives what a row holds, by column.
+    """
+    for name, value_of in (content or {}).items():
+        for place, (row, _) in enumerate(rows, len(columns.depth)):
+            columns.hold(place, name, value_of(row))
     columns.depth += [level for _, level in rows]
     columns.label += [codes[row] for row, _ in rows]

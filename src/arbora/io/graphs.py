@@ -23,6 +23,7 @@ def from_networkx(
     slot: str = "slot",
     root: Any = None,
     vocabulary: Sequence[str] | None = None,
+    content: Sequence[str] = (),
 ) -> Forest:
     """Make a forest of networkx graphs.
 
@@ -41,6 +42,8 @@ def from_networkx(
         Root of undirected graphs, or a function that returns the root of a graph.
     vocabulary : sequence of str or None, default None
         Labels to use.  Labels outside it are marked unseen.  None uses the labels that occur, sorted.
+    content : sequence of str, default ()
+        Node attributes that become columns of content; a node without one has no value there.
 
     Returns
     -------
@@ -64,7 +67,7 @@ def from_networkx(
         if graph.is_multigraph():
             raise ForestError(f"graph {g}: it allows multiple edges; wanted a DiGraph, or a Graph and root=")
         graph = _directed(nx, graph, g, root)
-        trees = _trees_of(graph, g, label, slot)
+        trees = _trees_of(graph, g, label, slot, content)
         nested += trees
         marks += [graph.graph] * len(trees)
     optional = {key: [m[key] for m in marks] for key in ("target", "name") if marks and all(key in m for m in marks)}
@@ -99,7 +102,7 @@ def _directed(nx: Any, graph: Any, g: int, root: Any) -> Any:
     return out
 
 
-def _trees_of(graph: Any, g: int, label: str | None, slot: str) -> list[dict[str, Any]]:
+def _trees_of(graph: Any, g: int, label: str | None, slot: str, content: Sequence[str]) -> list[dict[str, Any]]:
     """Nested trees of one graph, once it is sure that it is nothing but trees."""
     crowded = next((u for u, n in graph.in_degree() if n > 1), None)
     if crowded is not None:
@@ -110,6 +113,8 @@ def _trees_of(graph: Any, g: int, label: str | None, slot: str) -> list[dict[str
     while stack:
         u = stack.pop()
         made[u] = _nested_node(graph, g, u, label, slot)
+        held = {name: graph.nodes[u][name] for name in content if name in graph.nodes[u]}
+        made[u] |= {"content": held} if held else {}
         stack.extend(graph.successors(u))
     if len(made) < graph.number_of_nodes() or not roots:
         raise ForestError(f"graph {g}: it is empty or has a cycle; wanted a rooted tree")

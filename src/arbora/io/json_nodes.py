@@ -6,6 +6,7 @@ from typing import Any
 
 from ..forest.node_columns import MISSING
 from .builder import Columns, Fault
+from .contents import NOTHING, Asked
 from .json_text import json_kind
 from .sources import position
 
@@ -26,7 +27,7 @@ def without_comments(text: str) -> str:
     return _LAST_COMMA.sub(lambda found: found[0] if found[0].startswith('"') else " ", plain)
 
 
-def add_nodes(value: Any, label: str, children: tuple[str, ...], columns: Columns) -> bool:
+def add_nodes(value: Any, label: str, children: tuple[str, ...], columns: Columns, asked: Asked = NOTHING) -> bool:
     """Append the trees of a document; objects are dictionaries.  Whether any node has one of the keys of children.
 
     The roots are the outermost objects with the key `label`.  The children of a node are what the keys `children` hold
@@ -43,6 +44,9 @@ def add_nodes(value: Any, label: str, children: tuple[str, ...], columns: Column
             where = f"tree {n_trees}, node {n_nodes}"
             if not isinstance(node, dict) or label not in node:
                 raise Fault(f"{where}: found {json_kind(node)}, wanted an object with the key {label!r}")
+            for key, value_held in node.items() if asked else ():
+                if key != label and key in asked and isinstance(value_held, (str, int, float, bool)):
+                    columns.hold(len(columns.depth), key, value_held)
             columns.depth.append(level)
             columns.label.append(_code(node[label], label, where, columns))
             if children:

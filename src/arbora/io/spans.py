@@ -18,6 +18,8 @@ class Span(NamedTuple):
     operation: str
     start: int  # nanoseconds since 1970
     duration: int  # nanoseconds
+    status: str | None = None  # such as "ok" or "error", where it is stated
+    kind: str | None = None  # such as "server" or "client"
 
 
 def spans_of(value: Any) -> Iterator[Span]:
@@ -50,7 +52,23 @@ def _otlp_spans(value: dict[str, Any]) -> Iterator[Span]:
                 parent = _text(span, "parentSpanId", where, "")
                 trace, own = _text(span, "traceId", where), _text(span, "spanId", where)
                 name = _text(span, "name", where)
-                yield Span(trace, own, (parent.strip("0") and parent) or None, service, name, start, end - start)
+                state = span.get("status")
+                status = _word(state.get("code") if isinstance(state, dict) else None, "STATUS_CODE_", _STATUS)
+                kind = _word(span.get("kind"), "SPAN_KIND_", _KIND)
+                above = (parent.strip("0") and parent) or None
+                yield Span(trace, own, above, service, name, start, end - start, status, kind)
+
+
+_STATUS = ("unset", "ok", "error")
+_KIND = ("unspecified", "internal", "server", "client", "producer", "consumer")
+
+
+def _word(value: Any, prefix: str, words: tuple[str, ...]) -> str | None:
+    """A name of an enumeration, which JSON may have by its number; None where it is not stated, or unknown."""
+    if type(value) is int and 0 <= value < len(words):
+        return words[value]
+    word = value.removeprefix(prefix).lower() if isinstance(value, str) else None
+    return word if word in words else None
 
 
 def _service(resource: Any, place: str) -> str:
@@ -91,11 +109,21 @@ def _jaeger_spans(traces: Any, place: str) -> Iterator[Span]:
                 _text(span, "operationName", where),
                 1000 * _whole(span, "startTime", where),  # which Jaeger has in microseconds
                 1000 * _whole(span, "duration", where, 0),
+                *_jaeger_tags(span),
             )
 
 
 def _hashable(span: dict[str, Any]) -> bool:
     return isinstance(span.get("processID"), str)
+
+
+def _jaeger_tags(span: dict[str, Any]) -> tuple[str | None, str | None]:
+    """Status and kind by the tags of a span."""
+    tags = span.get("tags")
+    told = {tag.get("key"): tag.get("value") for tag in tags if isinstance(tag, dict)} if isinstance(tags, list) else {}
+    failed = told.get("error")
+    status = _word(told.get("otel.status_code"), "", _STATUS) or ("error" if failed in (True, "true") else None)
+    return status, _word(told.get("span.kind"), "", _KIND)
 
 
 def _jaeger_parent(span: dict[str, Any], trace: str, where: str) -> str | None:

@@ -2,26 +2,30 @@
 
 import re
 from collections.abc import Sequence
+from typing import Any
 
 from ...errors import ReadError
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
 
+CONTENT = {"form": 1, "lemma": 2, "upos": 3, "xpos": 4, "feats": 5, "deprel": 7}
 COLUMNS = {"form": 1, "lemma": 2, "upos": 3, "deprel": 7}
 
 _RANGE = re.compile(r"([1-9][0-9]{0,14})-([1-9][0-9]{0,14})")  # of a token of several words
 _EMPTY = re.compile(r"(?:0|[1-9][0-9]{0,14})\.[1-9][0-9]{0,14}")  # a node of the enhanced graph, after a word
 
-Word = tuple[int, str, int, int]  # number, label, number of the head, line
+Word = tuple[int, str, int, int, list[str]]  # number, label, number of the head, line, all fields
 
 
 def read_conllu(
     source: Source,
     *,
     label: str = "deprel",
+    content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
@@ -38,6 +42,9 @@ def read_conllu(
         Files, globs (``**`` for any folders) or directories.
     label : {"deprel", "upos", "form", "lemma"}, default "deprel"
         Column that becomes the label.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes: "form", "lemma", "upos", "xpos" and "deprel" as codes, "feats" as a
+        bag.  True reads all, None none.
     max_bytes : int, default 100,000,000
         Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
     on_error : {"raise", "skip"}, default "raise"
@@ -64,6 +71,7 @@ def read_conllu(
     """
     if label not in COLUMNS:
         raise ReadError(f'label={label!r}; wanted "deprel", "upos", "form" or "lemma"')
+    asked = Asked(content, tuple(CONTENT))
 
     def read_file(path: str, columns: Columns) -> None:
         sentence: list[Word] = []
@@ -71,7 +79,7 @@ def read_conllu(
         for number, line in enumerate([*decode(read_bytes(path, max_bytes)).split("\n"), ""], 1):
             if line.strip() == "":
                 if sentence:
-                    _add_sentence(sentence, columns)
+                    _add_sentence(sentence, columns, asked)
                 elif wordless:
                     raise Fault("the sentence of this line has no words, only ranges or empty nodes", wordless)
                 sentence, wordless = [], 0
@@ -104,16 +112,24 @@ def _parse_word(line: str, column: int, number: int) -> Word | None:
         )
     if int(place) == 0:  # which would be its own ancestor: as a HEAD, 0 stands for no word
         raise Fault("found ID 0, wanted IDs that count from 1", number)
-    return int(place), fields[column], int(head), number
+    return int(place), fields[column], int(head), number, fields
 
 
-def _add_sentence(sentence: list[Word], columns: Columns) -> None:
+def _held(fields: list[str], name: str) -> Any:
+    """What a word holds in a column; an underscore is nothing."""
+    field = fields[CONTENT[name]]
+    if field in ("_", ""):
+        return None
+    return field.split("|") if name == "feats" else field
+
+
+def _add_sentence(sentence: list[Word], columns: Columns, asked: Asked) -> None:
     children: dict[int, list[int]] = {}
-    index = {place: u for u, (place, _, _, _) in enumerate(sentence)}
+    index = {word[0]: u for u, word in enumerate(sentence)}
     first = sentence[0][3]
     if len(index) < len(sentence):
         raise Fault("two words of the sentence that starts here have the same ID, wanted IDs that differ", first)
-    for u, (_, _, head, line) in enumerate(sentence):
+    for u, (_, _, head, line, _) in enumerate(sentence):
         if head and head not in index:
             raise Fault(f"HEAD {head} is not a word of the sentence, wanted an ID of it, or 0 at the root", line)
         children.setdefault(head, []).append(u)
@@ -124,7 +140,10 @@ def _add_sentence(sentence: list[Word], columns: Columns) -> None:
     n_before = len(columns.depth)
     while stack:
         u, level = stack.pop()
-        place, word, _, _ = sentence[u]
+        place, word, _, _, fields = sentence[u]
+        for name in CONTENT if asked else ():
+            if name in asked:
+                columns.hold(len(columns.depth), name, _held(fields, name))
         columns.depth.append(level)
         columns.label.append(columns.words[word])
         stack.extend((v, level + 1) for v in reversed(children.get(place, ())))
@@ -140,6 +159,10 @@ FORMAT = Format(
     manual="""\
 One tree per sentence. A word is a node below its head; siblings keep the order of the sentence. Multiword tokens and
 empty nodes are left out.""",
-    options=(Option("label", ("deprel", "upos", "form", "lemma"), "column that becomes the label"), MAX_BYTES_OPTION),
+    options=(
+        Option("label", ("deprel", "upos", "form", "lemma"), "column that becomes the label"),
+        Option("content", str, "columns of content: form, lemma, upos, xpos, deprel, feats, or all"),
+        MAX_BYTES_OPTION,
+    ),
     reader=read_conllu,
 )

@@ -11,10 +11,11 @@ from lxml import etree
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
 from ..charset import decoded_page, page_codec
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format
 from ..sources import MAX_BYTES, Policy, read_bytes, read_files
-from .xml import MARKUP_OPTIONS, MAX_DEPTH, Markup, after_prologue, check_markup, has_declaration
+from .xml import MARKUP_OPTIONS, MAX_DEPTH, Markup, after_prologue, check_markup, has_declaration, hold_element
 
 # Control characters that no text has; more than this share of them makes a file binary. Real pages have a stray few.
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
@@ -29,6 +30,7 @@ def read_html(
     *,
     attributes: bool = False,
     text: str | None = None,
+    content: Sequence[str] | bool | None = None,
     max_depth: int = MAX_DEPTH,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
@@ -49,6 +51,9 @@ def read_html(
         Whether each attribute becomes a child ``@name``, before all other children.
     text : {"kind"} or None, default None
         "kind" adds a child ``#text`` wherever there is text that is not blank.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes: "@name" is the value of an attribute, and "words" are the words of the
+        text directly below an element.  Values that all are numbers make numbers.  True reads all, None none.
     max_depth : int, default 256
         Deepest nesting that is read.  A deeper document is refused; raise it for files you trust.
     max_bytes : int, default 100,000,000
@@ -76,12 +81,12 @@ def read_html(
     {'label': 'html', 'children': [{'label': 'body', 'children': [{'label': 'p'}]}]}
     """
     markup = check_markup(Markup("keep", attributes, text, max_depth))
-    huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
+    huge, asked = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES, Asked(content)
 
     def read_file(path: str, columns: Columns) -> None:
         data = read_bytes(path, max_bytes)
         _refuse_binary(data)
-        target: Any = _Page(markup, columns)
+        target: Any = _Page(markup, columns, asked)
         parser = etree.HTMLParser(
             target=target, encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge
         )
@@ -104,8 +109,9 @@ class _Page:
     No tree is built in between, which would take time as the square of the attributes of an element.
     """
 
-    def __init__(self, markup: Markup, columns: Columns) -> None:
-        self.markup, self.columns = markup, columns
+    def __init__(self, markup: Markup, columns: Columns, asked: Asked) -> None:
+        self.markup, self.columns, self.asked = markup, columns, asked
+        self.open: list[tuple[int, list[str]]] = []  # elements that are not closed: their places, and their text
         self.level = self.n_elements = 0
         self.has_text = False  # since the last tag
 
@@ -116,6 +122,10 @@ class _Page:
     def start(self, tag: str, attributes: Mapping[str, str]) -> None:
         self._end_text()
         self._add(tag)
+        if self.asked:
+            place = len(self.columns.depth) - 1
+            hold_element(self.asked, attributes.items(), "", self.columns, place)
+            self.open.append((place, []))
         self.n_elements += 1
         self.level += 1
         if self.level > self.markup.max_depth:
@@ -128,9 +138,14 @@ class _Page:
 
     def data(self, text: str) -> None:
         self.has_text = self.has_text or bool(text.strip(" \t\n\v\f\r"))
+        if self.open:
+            self.open[-1][1].append(text)
 
     def end(self, tag: str) -> None:
         self._end_text()
+        if self.open:
+            place, said = self.open.pop()
+            hold_element(self.asked, (), "".join(said), self.columns, place)
         self.level -= 1
 
     def _end_text(self) -> None:

@@ -6,9 +6,10 @@ from typing import Any
 from ...errors import ReadError
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
-from ..json_documents import SCALARS, add_document
+from ..json_documents import CONTENT, SCALARS, add_document
 from ..json_nodes import add_nodes, without_comments
 from ..json_text import json_kind, looks_like_json, parse_json
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files
@@ -24,6 +25,7 @@ def read_json(
     children: str | Sequence[str] | None = None,
     unit: str = "file",
     comments: bool = False,
+    content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
@@ -51,6 +53,9 @@ def read_json(
         What becomes a tree: the whole file, or each item of the array that the file holds.
     comments : bool, default False
         Whether to allow comments, and commas before closing brackets, as in configuration files.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes.  With `label`, keys of the objects that hold scalars.  Else a scalar is
+        "number", "truth", "string" (a code) or "words" (of a string).  True reads all, None none.
     max_bytes : int, default 100,000,000
         Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
     on_error : {"raise", "skip"}, default "raise"
@@ -89,6 +94,7 @@ def read_json(
         raise ReadError(f"scalars={scalars!r} with label=: only objects with a label are nodes; leave one of them out")
     keys = tuple((children.split(",") if isinstance(children, str) else children) or ())
 
+    asked = Asked(content, CONTENT if label is None else None)
     held = label is None or not keys  # whether some node has a key of children, so that they are not misspelt
 
     def read_file(path: str, columns: Columns) -> None:
@@ -96,11 +102,11 @@ def read_json(
         text = decode(read_bytes(path, max_bytes))
         text = without_comments(text) if comments else text
         if label is not None:
-            held |= add_nodes(parse_json(text, pairs=False), label, keys, columns)
+            held |= add_nodes(parse_json(text, pairs=False), label, keys, columns, asked)
             return
         value = parse_json(text, pairs=True)
         for document in [value] if unit == "file" else _items(value):
-            add_document(document, scalars, columns)
+            add_document(document, scalars, columns, asked)
             columns.end_tree()
 
     forest = read_files(source, "json", read_file, Policy(on_error, vocabulary, progress, max_bytes))
@@ -140,6 +146,7 @@ arbora cluster configs/ --read comments=true                             # tscon
         Option("label", str, "key that holds the label; only objects with it are nodes"),
         Option("children", str, "key that holds the children of a node, or several separated by commas"),
         Option("unit", UNITS, "what becomes a tree"),
+        Option("content", str, "columns of content: keys of nodes, or number, truth, string, words of scalars; or all"),
         Option("comments", bool, "comments, and commas before closing brackets, are allowed", of_trees=False),
         MAX_BYTES_OPTION,
     ),

@@ -16,6 +16,7 @@ from ...files.container import written_whole
 from ...forest.forest import Forest
 from ...forest.node_columns import MISSING, UNSEEN
 from ..builder import Columns, Fault, Target
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_LINE_OPTION, Format, Option
 from ..json_documents import SCALARS, add_document
@@ -34,6 +35,7 @@ def read_jsonl(
     lines: str = "auto",
     scalars: str = "kind",
     split: str | None = None,
+    content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
@@ -58,6 +60,9 @@ def read_jsonl(
         Labels of scalars in documents, as in `read_json`.
     split : str or None, default None
         Read only trees whose root has this ``"split"``.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes: names in the member "content" of nodes, as `write_jsonl` writes them;
+        of documents, as in `read_json`.  True reads all, None none.
     max_bytes : int, default 100,000,000
         Longest line that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
     on_error : {"raise", "skip"}, default "raise"
@@ -85,7 +90,7 @@ def read_jsonl(
     for name, given, wanted in (("lines", lines, LINES), ("scalars", scalars, SCALARS)):
         if given not in wanted:
             raise ReadError(f"{name}={given!r}; wanted {', '.join(wanted[:-1])} or {wanted[-1]}")
-    n_left_out = 0
+    n_left_out, asked = 0, Asked(content)
     documents: bool | None = {"auto": None, "trees": False, "documents": True}[lines]
 
     def read_line(text: str, name: str, columns: Columns) -> None:
@@ -95,7 +100,7 @@ def read_jsonl(
             if documents:
                 logger.warning("%s: no tree with the key label, so each line is read as a document of JSON", name)
         if documents:
-            add_document(parse_json(text, pairs=True), scalars, columns)
+            add_document(parse_json(text, pairs=True), scalars, columns, asked)
             columns.end_tree(name)
             return
         root = parse_json(text, pairs=False)
@@ -104,7 +109,7 @@ def read_jsonl(
         if split is not None and root.get("split") != split:
             n_left_out += 1
             return
-        _add_nested(root, columns)
+        _add_nested(root, columns, asked)
         given = root.get("name", root.get("id", name))
         if given is not None and not isinstance(given, (str, int, float)):
             raise Fault(f'"name" is {json_kind(given)}, wanted text')
@@ -132,7 +137,17 @@ def _class_of(root: dict[str, Any]) -> Target:
     return target
 
 
-def _add_nested(root: dict[str, Any], columns: Columns) -> None:
+def _hold(node: Any, place: int, asked: Asked, columns: Columns) -> None:
+    """Note the content of a node: an object of values by column."""
+    held = node.get("content")
+    if held is not None and not isinstance(held, dict):
+        raise Fault(f'"content" is {json_kind(held)}, wanted an object')
+    for name, value in (held or {}).items():
+        if name in asked:
+            columns.hold(place, name, value)
+
+
+def _add_nested(root: dict[str, Any], columns: Columns, asked: Asked) -> None:
     """Append one nested tree; an explicit stack, because trees may be a million deep."""
     depth, label, slots, words = columns.depth, columns.label, columns.slot, columns.words
     stack: list[tuple[Any, int, int]] = [(root, 0, -1)]
@@ -143,6 +158,8 @@ def _add_nested(root: dict[str, Any], columns: Columns) -> None:
             children = node.get("children")
         except (TypeError, KeyError, AttributeError):
             raise Fault(f'found {json_kind(node)} as a node, wanted an object with the key "label"') from None
+        if asked:
+            _hold(node, len(depth), asked, columns)
         depth.append(level)
         slots.append(slot)
         if type(word) is str:
@@ -241,6 +258,7 @@ def _line_pieces(forest: Forest, t: int) -> Iterator[str]:
     children: list[list[int]] = [[] for _ in parent]
     for u in range(hi - lo - 1):
         children[parent[u] - lo].append(u)
+    held = {name: column.nested(lo, hi) for name, column in forest.content.items()}
     root = hi - lo - 1
     stack: list[int | str] = ["}\n", root]  # nodes to come, and the text between them
     due = {root: -1}  # slot that a reader would give each node without being told
@@ -255,6 +273,9 @@ def _line_pieces(forest: Forest, t: int) -> Iterator[str]:
             yield ',"unseen":true'
         if slot[u] != due.pop(u):
             yield f',"slot":{slot[u]}'
+        mine = {name: values[u] for name, values in held.items() if values[u] is not None}
+        if mine:
+            yield ',"content":' + json.dumps(mine, separators=(",", ":"))
         if u == root:
             yield _root_keys(forest, t)
         if children[u]:
@@ -301,6 +322,7 @@ arbora cluster events.jsonl --read scalars=value
     options=(
         Option("lines", LINES, "what lines hold; auto decides by the first line"),
         Option("scalars", SCALARS, "in documents: label #string and the like, the value itself, or no node"),
+        Option("content", str, "columns of content, or all"),
         Option("split", str, 'only trees whose root has this "split"', of_trees=False),
         MAX_LINE_OPTION,
     ),

@@ -1,7 +1,8 @@
 """Reader of Newick files: ``((a,b)c,d:0.1)root;``, any number of trees per file."""
 
+import math
 import re
-from bisect import bisect_right
+from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from itertools import pairwise
 from typing import NamedTuple
@@ -10,6 +11,7 @@ from ...errors import ReadError
 from ...forest.forest import Forest
 from ...forest.node_columns import MISSING
 from ..builder import Columns, Fault, label_code
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
@@ -19,6 +21,8 @@ _NAME = r"[^\s()\[\],:;']+"
 _TOKEN = re.compile(rf"\s*(?:'([^']*(?:''[^']*)*)'|({_NAME}))?\s*(?::\s*({_NAME}))?\s*([(),;]|\S|$)")
 _COMMENT_EDGE = re.compile(r"'[^']*(?:''[^']*)*'|[\[\]]")  # a name in quotes may have brackets in it,
 _INNER_EDGE = re.compile(r"[\[\]]")  # and a comment an apostrophe
+_ANNOTATION = re.compile(r"'[^']*(?:''[^']*)*'|\[&([^\[\]]*)\]|\[[^\[\]]*\]")  # of BEAST and NHX; not in quoted names
+_PAIR = re.compile(r"([^\s=,:&]+)=(\{[^}]*\}|\"[^\"]*\"|[^,:\[\]]+)")
 
 
 class Naming(NamedTuple):
@@ -34,6 +38,7 @@ def read_newick(
     *,
     unnamed: str | None = None,
     length_bins: Sequence[float] | None = None,
+    content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
@@ -53,6 +58,9 @@ def read_newick(
     length_bins : sequence of float or None, default None
         Increasing edges of bins; the bin of the branch length joins the label.  With one edge of at most 0.3, a node
         ``a:0.3`` is labelled ``a|1``; nodes without a length keep their name.  None ignores branch lengths.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes: "length" is the branch length, and names of annotations such as
+        ``[&rate=0.1]`` or ``[&&NHX:S=human]`` are columns, too.  True reads all, None none.
     max_bytes : int, default 100,000,000
         Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
     on_error : {"raise", "skip"}, default "raise"
@@ -77,11 +85,12 @@ def read_newick(
     ...     read_newick(path)[0]
     {'label': 'e', 'children': [{'label': 'a'}, {'label': 'd', 'children': [{'label': 'b'}, {'label': 'c'}]}]}
     """
-    naming = Naming(unnamed, checked_bins(length_bins))
+    naming, asked = Naming(unnamed, checked_bins(length_bins)), Asked(content)
 
     def read_file(path: str, columns: Columns) -> None:
-        text = without_comments(decode(read_bytes(path, max_bytes)))
-        add_trees(text, 0, len(text), naming, columns)
+        whole = decode(read_bytes(path, max_bytes))
+        text = without_comments(whole)
+        add_trees(text, 0, len(text), naming, columns, Annotations(whole, asked))
 
     return read_files(source, "newick", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
@@ -118,7 +127,38 @@ def without_comments(text: str) -> str:
     return "".join(pieces) + text[kept:]
 
 
-def add_trees(text: str, start: int, end: int, naming: Naming, columns: Columns) -> None:
+class Annotations:
+    """What a text says of nodes beside their names, by the place where it says so; nothing unless it is asked for."""
+
+    def __init__(self, text: str, asked: Asked) -> None:
+        self.asked, self.places = asked, list[int]()
+        self.found: list[str] = []
+        for comment in _ANNOTATION.finditer(text) if asked else ():
+            if comment[1] is not None:
+                self.places.append(comment.start())
+                self.found.append(comment[1])
+
+    def hold(self, token: re.Match[str], place: int, columns: Columns) -> None:
+        """Note what is said of the node that a token ends."""
+        if not self.asked:
+            return
+        if token[3] is not None and "length" in self.asked:
+            columns.hold(place, "length", finite(token[3]))
+        for x in range(bisect_left(self.places, token.start()), bisect_left(self.places, token.end())):
+            for name, value in _PAIR.findall(self.found[x].removeprefix("&NHX")):
+                if name in self.asked:
+                    columns.hold(place, name, value.strip("\"'"))
+
+
+def finite(text: str) -> float | None:
+    """A branch length; None where a program wrote nan or inf."""
+    value = float(text)
+    return value if math.isfinite(value) else None
+
+
+def add_trees(
+    text: str, start: int, end: int, naming: Naming, columns: Columns, annotations: Annotations | None = None
+) -> None:
     """Append the trees of a part of a text without comments."""
     depth, label = columns.depth, columns.label
     stack: list[int] = []  # the open inner nodes, by their place in the columns
@@ -141,6 +181,8 @@ def add_trees(text: str, start: int, end: int, naming: Naming, columns: Columns)
             label.append(code)
         else:
             label[closed] = code
+        if annotations is not None:
+            annotations.hold(token, len(depth) - 1 if closed < 0 else closed, columns)
         closed = -1
         if sign == ")" and stack:
             closed = stack.pop()
@@ -184,10 +226,12 @@ FORMAT = Format(
     manual="""\
 Any number of trees per file, each ended by a semicolon: `((a,b)c,d:0.1)root;`. The name of a node is its label; without
 a name, the label is missing. Branch lengths and comments are ignored by default. With `length_bins=0.3`, `a:0.1` has
-the label `a|0` and `a:0.5` the label `a|1`.""",
+the label `a|0` and `a:0.5` the label `a|1`. With `content=length` the branch length is a number of the node; names of
+annotations (`[&rate=0.1]`, `[&&NHX:S=human]`) are columns as well, and `content=all` reads all of them.""",
     options=(
         Option("unnamed", str, "label of nodes without a name"),
         Option("length_bins", float, "edges of bins; the bin of the branch length joins the label"),
+        Option("content", str, "columns of content: length and names of annotations, or all"),
         MAX_BYTES_OPTION,
     ),
     reader=read_newick,

@@ -7,10 +7,11 @@ from typing import NamedTuple
 from ...errors import ReadError
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
-from .newick import Naming, add_trees, checked_bins, without_comments
+from .newick import Annotations, Naming, add_trees, checked_bins, without_comments
 
 _END = re.compile(r"'[^']*(?:''[^']*)*'|(;)")  # of a command; a name in quotes may have a semicolon in it
 _WORD = re.compile(r"\s*(?:'([^']*(?:''[^']*)*)'|([^\s',;=]+)|([,=]))")
@@ -24,6 +25,7 @@ def read_nexus(
     unnamed: str | None = None,
     length_bins: Sequence[float] | None = None,
     burn_in: int = 0,
+    content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
@@ -45,6 +47,9 @@ def read_nexus(
         branch lengths.
     burn_in : int, default 0
         Number of trees to leave out at the beginning of each file.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes, as for `read_newick`: "length", and names of annotations.  True reads
+        all, None none.
     max_bytes : int, default 100,000,000
         Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
     on_error : {"raise", "skip"}, default "raise"
@@ -71,17 +76,18 @@ def read_nexus(
     """
     if burn_in < 0:
         raise ReadError(f"burn_in={burn_in}; wanted 0 or more")
-    bins = checked_bins(length_bins)
+    bins, asked = checked_bins(length_bins), Asked(content)
 
     def read_file(path: str, columns: Columns) -> None:
-        text = without_comments(decode(read_bytes(path, max_bytes)))
+        whole = decode(read_bytes(path, max_bytes))
+        text, annotations = without_comments(whole), Annotations(whole, asked)
         if not text.lstrip()[:6].upper() == "#NEXUS":
             raise Fault(f"found {shown(text.lstrip()[:20])}, wanted #NEXUS at the beginning", 1)
         n_trees = 0
         for start, end, names in _trees(text):
             n_trees += 1
             if n_trees > burn_in:
-                add_trees(text, start, end, Naming(unnamed, bins, names), columns)
+                add_trees(text, start, end, Naming(unnamed, bins, names), columns, annotations)
         if n_trees <= burn_in:
             found = "there is no tree in it" if not n_trees else f"burn_in={burn_in} leaves none of its {n_trees} trees"
             raise Fault(f"{found}, wanted a TREES block with more; leave the file out, or lower burn_in")
@@ -188,7 +194,7 @@ FORMAT = Format(
 Any number of trees per file, such as the samples of MrBayes or BEAST. Labels are full names: TRANSLATE replaces short
 names, and a whole number that it does not name stands for the taxon of that number. `burn_in=1000` leaves out the first
 1000 trees of each file. Comments, other blocks and, by default, branch lengths are ignored. Underscores stay. Unrooted
-trees are read as they are written.
+trees are read as they are written. `content=length` reads branch lengths, and `content=all` annotations as well.
 
 ```python
 Path("samples.nex").write_text("#NEXUS begin trees; translate 1 ape, 2 man; tree a = (1,2); tree b = (2,1); end;")
@@ -197,6 +203,7 @@ ab.read_nexus("samples.nex", burn_in=1)[0]  # a node without label above man and
     options=(
         Option("unnamed", str, "label of nodes without a name"),
         Option("length_bins", float, "edges of bins; the bin of the branch length joins the label"),
+        Option("content", str, "columns of content: length and names of annotations, or all"),
         Option("burn_in", int, "trees at the beginning of each file that are left out", of_trees=False),
         MAX_BYTES_OPTION,
     ),

@@ -1,19 +1,21 @@
 """Reader of neuron morphologies (.swc): a neurite is a tree of samples, or of the sections between its branchings."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from ...errors import ReadError
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
 from ..by_parent import add_rows, cycle_row, subtree_rows
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
 
 NODES = ("sections", "samples")
 ROOTS = ("refuse", "split")
+CONTENT = ("radius", "x", "y", "z", "length", "distance")
 KINDS = {0: "undefined", 1: "soma", 2: "axon", 3: "basal dendrite", 4: "apical dendrite"}
 
 
@@ -35,6 +37,7 @@ def read_swc(
     *,
     nodes: str = "sections",
     roots: str = "refuse",
+    content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
@@ -53,6 +56,9 @@ def read_swc(
         "samples" makes a node of every sample.
     roots : {"refuse", "split"}, default "refuse"
         What to do with a file that has several roots: raise an error, or make a tree of each.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes: "radius", "x", "y", "z", "length" (along the neurite, from the node
+        above) and "distance" (straight, from the root).  True reads all, None none.
     max_bytes : int, default 100,000,000
         Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
     on_error : {"raise", "skip"}, default "raise"
@@ -81,6 +87,7 @@ def read_swc(
         raise ReadError(f'nodes={nodes!r}; wanted "sections" or "samples"')
     if roots not in ROOTS:
         raise ReadError(f'roots={roots!r}; wanted "refuse" or "split"')
+    asked = Asked(content, CONTENT)
 
     def read_file(path: str, columns: Columns) -> None:
         samples = _samples(decode(read_bytes(path, max_bytes)))
@@ -91,10 +98,40 @@ def read_swc(
             raise Fault(what, samples[tops[1]].line)
         codes = [columns.words[sample.kind] for sample in samples]
         for rows in subtree_rows(above, tops):
-            add_rows(rows if nodes == "samples" else _sections(rows, above, codes), codes, columns)
+            kept = rows if nodes == "samples" else _sections(rows, above, codes)
+            add_rows(kept, codes, columns, _content(samples, above, kept, asked) if asked else None)
             columns.end_tree()
 
     return read_files(source, "swc", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+
+
+def _content(
+    samples: list[Sample], above: list[int], kept: list[tuple[int, int]], asked: Asked
+) -> dict[str, Callable[[int], float | None]]:
+    """What rows hold, by the columns that are asked for."""
+    root, ends = kept[0][0], {row for row, _ in kept}
+
+    def between(a: int, b: int) -> float:
+        return math.dist(samples[a][2:5], samples[b][2:5])
+
+    def length(row: int) -> float | None:
+        if row == root:
+            return None
+        total, at = 0.0, row
+        while at == row or at not in ends:
+            total += between(at, above[at])
+            at = above[at]
+        return total
+
+    every: dict[str, Callable[[int], float | None]] = {
+        "radius": lambda row: samples[row].radius,
+        "x": lambda row: samples[row].x,
+        "y": lambda row: samples[row].y,
+        "z": lambda row: samples[row].z,
+        "length": length,
+        "distance": lambda row: None if row == root else between(row, root),
+    }
+    return {name: value for name, value in every.items() if name in asked}
 
 
 def _samples(text: str) -> list[Sample]:
@@ -174,7 +211,8 @@ FORMAT = Format(
 One tree per file: the morphology of a neuron, as in the files of NeuroMorpho.org. By default a node is the end of a
 section: a branching, a tip, or the last sample before the type of neurite changes. With `nodes=samples` every sample is
 a node. Labels are soma, axon, basal dendrite, apical dendrite, undefined, or the number of another type. Coordinates
-and radii are checked but not used.
+and radii are checked; `content=radius,length` makes numbers of the nodes of them. The length is that of the neurite
+from the node above, `distance` the straight way from the root, and `x`, `y` and `z` are the coordinates.
 
 ```python
 Path("neuron.swc").write_text("1 1 0 0 0 5 -1\\n2 3 1 0 0 1 1\\n3 3 2 1 0 1 2\\n4 3 2 -1 0 1 2\\n")
@@ -183,6 +221,7 @@ ab.read_swc("neuron.swc")  # a soma, a dendrite and its two branches
     options=(
         Option("nodes", NODES, "what is a node: the end of a section, or every sample"),
         Option("roots", ROOTS, "files with several roots: an error, or a tree for each"),
+        Option("content", str, "columns of content: radius, x, y, z, length, distance, or all"),
         MAX_BYTES_OPTION,
     ),
     reader=read_swc,

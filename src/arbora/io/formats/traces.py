@@ -2,13 +2,17 @@
 
 import json
 import logging
+import math
 import re
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
+from functools import partial
+from typing import Any
 
 from ...errors import ReadError
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
 from ..by_parent import add_rows, cycle_row, subtree_rows
+from ..contents import Asked
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..json_text import looks_like_json, parse_json
@@ -17,6 +21,12 @@ from ..spans import Span, spans_of
 
 logger = logging.getLogger(__name__)
 
+CONTENT: dict[str, Callable[[Span], Any]] = {
+    "duration": lambda span: span.duration / 1e9,
+    "log_duration": lambda span: math.log(span.duration / 1e9) if span.duration > 0 else None,
+    "status": lambda span: span.status,
+    "kind": lambda span: span.kind,
+}
 LABELS = ("service:operation", "operation", "service")
 BROKEN = ("refuse", "split", "drop")
 
@@ -26,6 +36,7 @@ def read_traces(
     *,
     label: str = "service:operation",
     broken: str = "refuse",
+    content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
     vocabulary: Sequence[str] | None = None,
@@ -46,6 +57,9 @@ def read_traces(
         What to do with a trace that has several roots, or spans whose parent is absent.  "refuse" raises an error.
         "split" makes a tree of every root and of every span without its parent.  "drop" leaves the trace out.  The last
         two log how many traces were broken.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes: "duration" in seconds, "log_duration", its natural logarithm, missing
+        where the duration is 0, "status" and "kind" as the span states them.  True reads all, None none.
     max_bytes : int, default 100,000,000
         Longest file that is read, in bytes after decompression.  A longer one is refused; raise it for files you trust.
     on_error : {"raise", "skip"}, default "raise"
@@ -77,7 +91,7 @@ def read_traces(
         raise ReadError(f"label={label!r}; wanted {', '.join(LABELS)}")
     if broken not in BROKEN:
         raise ReadError(f'broken={broken!r}; wanted "refuse", "split" or "drop"')
-    n_broken = 0
+    n_broken, asked = 0, Asked(content, tuple(CONTENT))
 
     def read_file(path: str, columns: Columns) -> None:
         nonlocal n_broken
@@ -85,7 +99,7 @@ def read_traces(
         for span in _spans(decode(read_bytes(path, max_bytes))):
             traces.setdefault(span.trace, []).append(span)
         for trace, spans in traces.items():
-            n_broken += _add_trace(spans, f"{path}#{trace}", label, broken, columns)
+            n_broken += _add_trace(spans, f"{path}#{trace}", label, broken, columns, asked)
 
     forest = read_files(source, "traces", read_file, Policy(on_error, vocabulary, progress, max_bytes))
     if n_broken:
@@ -118,7 +132,7 @@ def _is_document(line: str) -> bool:
     return True
 
 
-def _add_trace(spans: list[Span], name: str, label: str, broken: str, columns: Columns) -> bool:
+def _add_trace(spans: list[Span], name: str, label: str, broken: str, columns: Columns, asked: Asked) -> bool:
     """Append the tree, or trees, of one trace; whether the trace is broken."""
     spans = sorted(spans, key=lambda span: span.start)  # stable, so that ties keep the order of the file
     trace = shown(spans[0].trace)
@@ -136,10 +150,15 @@ def _add_trace(spans: list[Span], name: str, label: str, broken: str, columns: C
     if why and broken == "drop":
         return True
     codes = [columns.words[_label(span, label)] for span in spans]
+    held = {name: partial(_held, spans, value) for name, value in CONTENT.items() if name in asked}
     for number, rows in enumerate(subtree_rows(above, roots), 1):
-        add_rows(rows, codes, columns)
+        add_rows(rows, codes, columns, held)
         columns.end_tree(f"{name}#{number}" if why else name)
     return bool(why)
+
+
+def _held(spans: list[Span], value: Callable[[Span], Any], row: int) -> Any:
+    return value(spans[row])
 
 
 def _why_broken(spans: list[Span], roots: list[int]) -> str:
@@ -173,7 +192,8 @@ of one trace must be in one file, and a tree is named `file#trace`.
 
 A trace with several roots, or with spans whose parent is absent, is refused by default. With `broken=split` every root,
 and every span without its parent, becomes the root of a tree. With `broken=drop` such traces are left out. Either way
-Arbora reports how many there were.
+Arbora reports how many there were. `content=log_duration,status` reads the logarithm of the duration in seconds and the
+status of each span; `kind` and `duration` are there as well.
 
 ```text
 arbora cluster traces.json --format traces --read broken=drop
@@ -190,6 +210,7 @@ ab.read_traces("shop.otlp.json")[0]  # {'label': 'GET /', 'children': [{'label':
     options=(
         Option("label", LABELS, "what the label of a span is"),
         Option("broken", BROKEN, "traces with several roots or lost parents: an error, a tree per part, or left out"),
+        Option("content", str, "columns of content: duration, log_duration, status, kind, or all"),
         MAX_BYTES_OPTION,
     ),
     reader=read_traces,

@@ -20,6 +20,7 @@ from ...errors import ReadError
 from ...forest.forest import Forest
 from ...forest.node_columns import MISSING
 from ..builder import Columns, Fault
+from ..contents import Asked, words_of
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..kernels import xml_scan
@@ -57,6 +58,7 @@ def read_xml(
     namespaces: str = "strip",
     attributes: bool = False,
     text: str | None = None,
+    content: Sequence[str] | bool | None = None,
     max_depth: int = MAX_DEPTH,
     max_bytes: int = MAX_BYTES,
     on_error: str = "raise",
@@ -77,6 +79,9 @@ def read_xml(
         Whether each attribute becomes a child ``@name``, before all other children.
     text : {"kind"} or None, default None
         "kind" adds a child ``#text`` wherever there is text that is not blank.
+    content : sequence of str, bool or None, default None
+        Columns to read as content of the nodes: "@name" is the value of an attribute, and "words" are the words of the
+        text directly below an element.  Values that all are numbers make numbers.  True reads all, None none.
     max_depth : int, default 256
         Deepest nesting that is read.  A deeper document is refused; raise it for files you trust.
     max_bytes : int, default 100,000,000
@@ -108,7 +113,7 @@ def read_xml(
     markup = check_markup(Markup(namespaces, attributes, text, max_depth))
     huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
     parser = etree.XMLParser(huge_tree=huge, **_SAFE)
-    batch = _Batch(markup)
+    batch, asked = _Batch(markup), Asked(content)
     parser_depth = DEEPEST_LXML if huge else MAX_DEPTH
 
     def read_file(path: str, columns: Columns) -> None:
@@ -118,7 +123,7 @@ def read_xml(
         try:
             root = etree.fromstring(data, parser)
         except etree.XMLSyntaxError as error:
-            if "Excessive depth" in str(error) and max_depth > DEEPEST_LXML:
+            if "Excessive depth" in str(error) and max_depth > DEEPEST_LXML and not asked:
                 depth, label = read_deep(data, markup, columns.words)
                 batch.flush(columns)  # these documents come before
                 columns.extend(depth, label)
@@ -128,8 +133,8 @@ def read_xml(
         _settle_entities(root)
         if max_depth < parser_depth:
             check_depth(root, max_depth)
-        if namespaces == "keep":
-            add_elements(root, markup, columns)
+        if namespaces == "keep" or asked:
+            add_elements(root, markup, columns, asked)
         else:
             batch.add(root, columns)
 
@@ -193,8 +198,25 @@ def _code(kind: int, name: str, markup: Markup, columns: Columns) -> int:
     return columns.words["@" + word if kind == xml_scan.ATTRIBUTE else word]
 
 
-def add_elements(root: Any, markup: Markup, columns: Columns) -> None:
-    """Append one document element by element, with full names: slower, and right for any tag a parser accepts."""
+def _name(markup: Markup, name: str, prefix: str | None) -> str:
+    """A name in a namespace, as the markup has it."""
+    if markup.namespaces == "keep" or not name.startswith("{"):
+        return name
+    local = name.rpartition("}")[2]
+    return f"{prefix}:{local}" if markup.namespaces == "prefix" and prefix else local
+
+
+def hold_element(asked: Asked, attributes: Any, said: str, columns: Columns, place: int) -> None:
+    """Note attributes and words of one element."""
+    for name, value in attributes:
+        if f"@{name}" in asked:
+            columns.hold(place, f"@{name}", value)
+    if "words" in asked and (words := words_of(said)):
+        columns.hold(place, "words", words)
+
+
+def add_elements(root: Any, markup: Markup, columns: Columns, asked: Asked) -> None:
+    """Append one document element by element: slower, and right for any tag a parser accepts."""
     words, depth, label = columns.words, columns.depth, columns.label
     level = 0
 
@@ -204,11 +226,15 @@ def add_elements(root: Any, markup: Markup, columns: Columns) -> None:
 
     for event, element in etree.iterwalk(root, events=("start", "end")):
         if event == "start":
-            add(element.tag)
+            add(_name(markup, element.tag, element.prefix))
             level += 1
+            if asked:
+                held = [(_name(markup, name, None), value) for name, value in element.items()]
+                below = " ".join([element.text or "", *(child.tail or "" for child in element)])
+                hold_element(asked, held, below, columns, len(depth) - 1)
             if markup.attributes:
                 for attribute in element.keys():  # noqa: SIM118 (an element's own method)
-                    add("@" + attribute)
+                    add("@" + _name(markup, attribute, None))
             said = element.text
         else:
             level -= 1
@@ -293,6 +319,7 @@ def _settle_entities(root: Any) -> None:
 MARKUP_OPTIONS = (
     Option("attributes", bool, "each attribute becomes a child @name"),
     Option("text", ("kind",), "kind: a child #text wherever there is text"),
+    Option("content", str, "columns of content: @attribute and words, or all"),
     Option("max_depth", int, "deepest nesting that is read", of_trees=False),
 )
 _PROLOGUE = re.compile(r"(?:\s+|<!--.*?-->|<\?.*?\?>)*", re.DOTALL)
