@@ -17,9 +17,10 @@ from typer.testing import CliRunner
 import arbora
 from arbora.cli import app, options, reading
 from arbora.cli.levels import supported
-from arbora.datasets import make_documents
+from arbora.datasets import make_asymmetric_trees, make_documents
 from arbora.io import FORMATS, read, write_jsonl
 from arbora.io.manual import with_formats
+from arbora.models.choose import choose_model
 from arbora.models.patterns import name_groups
 from tests.pages import page_data
 
@@ -382,14 +383,32 @@ def test_single_model(corpus: Path, tmp_path: Path) -> None:
     ).tolist()
 
 
-def test_number_of_components_is_chosen_and_told(corpus: Path) -> None:
+def test_number_of_components_is_that_of_patterns(corpus: Path) -> None:
     result = json.loads(run("cluster", corpus, "--states", 2, "--max-iter", 30, "--json"))
+    found = arbora.PatternMixture(n_chains=1, n_iter=1, random_state=0).fit(read(corpus)).n_components_
+    assert result["provenance"]["params"]["n_components"] == found
+    assert result["components"].startswith(f"{found} components: as many as patterns of labels find groups")
+    assert result["aic_by_components"] == {}
+
+
+def test_number_of_components_is_chosen_by_aic_where_patterns_see_nothing(tmp_path: Path) -> None:
+    slots = make_asymmetric_trees(12, random_state=0)
+    write_jsonl(slots, tmp_path / "slots.jsonl")
+    assert choose_model(slots).model == "infinite"
+    result = json.loads(run("cluster", tmp_path / "slots.jsonl", "--states", 2, "--max-iter", 5, "--json"))
     tried = {int(k): aic for k, aic in result["aic_by_components"].items()}
     best = min(tried, key=tried.__getitem__)
     assert result["provenance"]["params"]["n_components"] == best
     assert result["provenance"]["params"]["n_init"] == 3
     assert result["components"].startswith(f"{best} components: the lowest AIC of 2, 3, ")
     assert result["aic"] == pytest.approx(tried[best])
+
+
+def test_source_code_asks_for_its_format(tmp_path: Path) -> None:
+    (tmp_path / "a.js").write_text("f(1)")
+    done = CliRunner().invoke(app, ["cluster", str(tmp_path)])
+    assert done.exit_code == 1
+    assert "use --format code, which reads .js" in " ".join(done.stderr.split())
 
 
 def test_the_number_of_starts_also_holds_in_the_search(corpus: Path) -> None:

@@ -121,6 +121,28 @@ def test_a_coarser_grouping_that_is_stable_is_told():
     assert found.what_to_do == "join groups to 2, whose borders all runs keep"
 
 
+def test_one_group_and_one_tree():
+    draws = np.random.default_rng(0).integers(0, 4, (2, 6, 40))
+    found = judge_chains(draws, joint(draws), Run(12), shown=Shown(np.zeros(40, np.int64), (), "trees"))
+    assert found.level == "look again"
+    assert found.reason == "no clear groups; 2 independent runs part the trees in different ways, into 4 groups"
+    single = np.zeros((2, 6, 1), np.int64)
+    assert judge_chains(single, joint(single), Run(12), shown=Shown([0], (), "trees")).reason == (
+        "there is one tree, and so one group"
+    )
+
+
+def test_chains_that_agree_but_are_short_are_judged_by_their_groups():
+    draws = np.tile(SHOWN, (4, 10, 1))
+    draws[:, :, 0] = np.random.default_rng(3).integers(0, 2, (4, 10))
+    assert judge_chains(draws, joint(draws), Run(20)).level == "look again"
+    assert judge_chains(draws, joint(draws), Run(20), shown=Shown(SHOWN, (), "trees")).level == "sound"
+    still = np.tile(SHOWN, (4, 10, 1))
+    stuck = judge_chains(still, np.zeros((4, 10)), Run(20), shown=Shown(SHOWN, (), "trees"))
+    assert stuck.level == "look again"
+    assert stuck.reason.startswith("no chain moved")
+
+
 @pytest.mark.compiled
 def test_a_fitted_model_tells_of_its_groups():
     trees = [("a", ["b", "c"])] * 15 + [("d", ["e", "e", "f"])] * 15

@@ -159,7 +159,12 @@ KindOption = Annotated[
 Components = Annotated[
     int | None,
     setting(
-        "--components", "-k", of="n_components", unless="learnt; mixture: lowest AIC", min=1, help="Number of clusters."
+        "--components",
+        "-k",
+        of="n_components",
+        unless="learnt; mixture: that of patterns",
+        min=1,
+        help="Number of clusters.",
     ),
 ]
 States = Annotated[int | None, setting("--states", of="n_states", min=1, help="Hidden states of each component.")]

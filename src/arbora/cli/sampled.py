@@ -62,7 +62,7 @@ def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: li
     how = f"{n}, as asked." if components is not None else f"{n}, a number learnt from the trees."
     if components is None:
         spread = f"{low}" if low == high else f"{low} to {high}"
-        told = [f"95 % of the sampled partitions have {spread} groups.", *told]
+        told = [f"95 % of the sampled partitions have {spread} group{'' if high == 1 else 's'}.", *told]
     facts = {
         **facts,
         "sweeps": list(trace.n_sweeps),

@@ -28,6 +28,7 @@ _WIDTH_OF_A_PIPE = 120
 _TYPED = (
     ("read HTML with read_html", "read HTML by --format html"),
     ("name the files instead", "arbora formats lists the suffixes"),
+    ("name the format ", "use --format "),
     ("raise max_depth", "raise it by --read max_depth=N"),
     ("raise max_bytes", "raise it by --read max_bytes=N"),
     ("set n_slots (say 64)", "set --n-slots (say 64)"),

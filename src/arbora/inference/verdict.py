@@ -91,8 +91,8 @@ def judge_chains(
     """Judge draws of a partition, [chain, draw, datum], and a point estimate of so many groups, if it is given.
 
     Where chains disagree, the groups of `shown` are judged one by one: those that come up in all chains are stable
-    (`group_stability`).  If all are, the fit is sound; if at least half of the data are in stable groups, the others
-    need a second look.
+    (`group_stability`).  If all are, the fit is sound; if at least half of the data are in groups that are
+    stable or only split, the others need a second look.
 
     Without `shown`, chains that disagree are not to be trusted, unless their partitions are nearly the same (adjusted
     Rand index of 0.9 or more): then the details need a second look.  So do chains that never moved, one chain alone,
@@ -143,7 +143,9 @@ def _of_chains(
     labels: NDArray[Any], log_joint: NDArray[Any], run: Run, n_chains: int, n_draws: int, shown: Shown | None
 ) -> Verdict:
     if labels.shape[2] < 2:
-        return Verdict("sound", "there is one datum, and so one group")
+        return Verdict(
+            "sound", f"there is one {'datum' if shown is None else shown.what.rstrip('s')}, and so one group"
+        )
     if n_draws < 4:
         longer = {"n_iter": MOST_LONGER * run.n_sweeps}
         kept = f"{n_draws} draw{'' if n_draws == 1 else 's'} of each chain"
@@ -152,9 +154,10 @@ def _of_chains(
         more = {"n_chains": 4}
         return Verdict("look again", "one chain cannot show that it is stuck", _fit_with(more), more)
     report = diagnostics.check_chains(labels, log_joint=log_joint, min_ess=MIN_ESS)
-    if report.agree:
-        return _agreeing(report, run)
-    if shown is not None:
+    agreed = _agreeing(report, run) if report.agree else None
+    if agreed is not None and (agreed.level == "sound" or shown is None):
+        return agreed
+    if shown is not None and not report.verdict.startswith("no chain moved"):
         return _by_group(labels, shown)
     longer = {"n_iter": 4 * run.n_sweeps}
     reason = report.verdict.rpartition(";")[0]  # the advice is ours
@@ -171,22 +174,19 @@ def _by_group(draws: NDArray[Any], shown: Shown) -> Verdict:
     found = group_stability(shown.labels, draws)
     n_stable, n_groups, n_chains = int(found.is_stable.sum()), len(found.group), len(draws)
     low, high = diagnostics.n_groups_posterior(draws).interval
-    spread = (
-        ""
-        if low <= n_groups <= high
-        else f"; the runs have {low} groups"
-        if low == high
-        else (f"; the runs have {low} to {high} groups")
-    )
+    numbers = f"{low}" if low == high else f"{low} to {high}"
+    spread = "" if low <= n_groups <= high else f"; the runs have {numbers} groups"
     if n_stable == n_groups:
-        one = "the group comes" if n_groups == 1 else f"all {n_groups} groups come"
-        return Verdict(
-            "sound", f"{one} up in each of {n_chains} independent runs; single {shown.what} still move{spread}"
-        )
+        one = "the one group comes" if n_groups == 1 else f"all {n_groups} groups come"
+        return Verdict("sound", f"{one} up in each of {n_chains} independent runs{spread}")
+    if n_groups == 1:
+        reason = f"no clear groups; {n_chains} independent runs part the {shown.what} in different ways"
+        return Verdict("look again", f"{reason}, into {numbers} groups", "read nothing into a single group")
     part = f"{n_stable} of {n_groups} groups, with {found.share_stable:.0%} of the {shown.what}, come up in all "
     reason = f"{part if n_stable else f'none of {n_groups} groups comes up in all '}{n_chains} independent runs"
     reason += f"; {_fates_told(found)}{spread}"
-    level: Level = "look again" if found.share_stable >= MOST_STABLE else "do not trust"
+    kept = found.is_stable | (found.in_parts >= STABLE)  # a group that only splits keeps its border
+    level: Level = "look again" if found.size[kept].sum() >= MOST_STABLE * found.size.sum() else "do not trust"
     coarser = next((x for x in shown.coarser if (group_stability(x, draws).in_parts >= STABLE).all()), None)
     n_coarser = 0 if coarser is None else len(np.unique(np.asarray(coarser)))
     joined = f"join groups to {n_coarser}, whose borders all runs keep" if n_coarser > 1 else ""

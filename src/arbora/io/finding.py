@@ -100,7 +100,12 @@ def _expand(path: str, formats: Sequence[str], every: bool, not_read: Counter[st
         suffixes = [suffix for format in formats for suffix in FORMATS[format].suffixes]
         ending = "has a known suffix" if len(suffixes) > 5 else f"ends in {' or '.join(suffixes)}"
         holds = f" ({told(not_read)})" if not_read else ""
-        raise ReadError(f"{path}: no file in this directory {ending}{holds}; name the files instead")
+        closed = [
+            name for name, format in FORMATS.items() if name not in formats or (format.asked and len(formats) > 1)
+        ]
+        others = [(name, x) for name in closed for x in FORMATS[name].suffixes if x in not_read]
+        advice = f"name the format {others[0][0]}, which reads {others[0][1]}" if others else "name the files instead"
+        raise ReadError(f"{path}: no file in this directory {ending}{holds}; {advice}")
     return found
 
 
