@@ -12,6 +12,7 @@ from .matching import matching
 from .nhcm import banana
 from .shock import shock
 from .synthetic import table1
+from .synthetic_labels import table1_of_2018
 from .table import Table
 from .unions import figure4
 
@@ -21,6 +22,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "mixtures-figures5-7": figures5_to_7,
     "mixtures-tables2-3": tables2_and_3,
     "mixtures-figure9": figure9,
+    "encoder-table1": table1_of_2018,
     "encoder-table2": encoder_table2,
     "encodings": encodings,
     "unions-figure4": figure4,

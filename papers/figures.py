@@ -12,7 +12,7 @@ from arbora.evaluate.agreement import agree
 from arbora.plot import confusion, png_bytes
 
 from . import pictures
-from .procedures import AUTHORS, OWN, READINGS, Procedure, Task, fit, make_finite, make_infinite, run_authors
+from .procedures import AUTHORS, OWN, READINGS, Procedure, Task, fit, in_full, make_finite, make_infinite, run_authors
 from .published import Row
 from .runs import load, quietly, run_all
 from .table import Picture, Table, as_csv, mean_std
@@ -156,9 +156,13 @@ def _time_iterations(task: Timing) -> tuple[Sequence[float], Floats]:
 
 
 def _fit_seconds(train: Any, task: Timing, n_iter: int) -> float:
-    make: Any = make_infinite if task.row.model == "infinite" else make_finite
+    model: Any
+    if task.row.model == "infinite":
+        model = make_infinite(task.procedure, task.row, n_iter, task.seed)
+    else:
+        model = in_full(make_finite(task.procedure, task.row, n_iter, task.seed), n_iter)
     start = time.process_time()
-    quietly(lambda: make(task.procedure, task.row, n_iter, task.seed).fit(train))
+    quietly(lambda: model.fit(train))
     return time.process_time() - start
 
 

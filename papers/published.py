@@ -1,4 +1,4 @@
-"""Figures printed in Bacciu and Castellana 2019, and those of the prototype that came before this library."""
+"""Figures printed in Bacciu and Castellana 2018 and 2019."""
 
 from typing import Literal, NamedTuple
 
@@ -106,35 +106,25 @@ TABLE3 = {
 # Figure 8: clusters in use on INEX 2005 in the best setting of each model.
 FIGURE8 = {"finite": 4, "infinite": 6}
 
-# The prototype's Table 1 by the authors' procedure on their file, in the order of the paper's: silhouette, deviation,
-# adjusted Rand index and, if any, the number of runs with one cluster only.
-_PROTOTYPE1 = """
-0.07 0.00 0.06
-0.01 0.04 0.05
--0.01 0.02 0.05
-0.48 0.03 0.83
-0.38 0.06 0.89
-0.32 0.10 0.84
-0.52 0.00 0.99
-0.38 0.10 0.91
-0.37 0.09 0.89
-0.50 0.04 0.90
-0.32 0.06 0.83
-0.27 0.02 0.84
-0.42 0.06 0.85
-0.48 0.06 0.94
-0.49 0.04 0.87
-0.45 0.06 0.86
-0.49 0.04 0.70 1
-0.52 0.00 0.79 1
-0.47 0.05 0.68 1
-0.50 0.04 0.90
-0.49 0.04 0.70 1
-"""
+# What the text says of Figures 8 and 11: classes that share a cluster, by model and by number of states.
+FIGURE8_CLASSES = {
+    "finite": "{1, 2, 3} {4, 5} {6, 8, 11} {7, 9}",
+    "infinite": "{1} {1} {2, 3} {4, 5} {6, 8, 11} {7, 9}",
+}
+FIGURE11_CLASSES = {2: "{1} {1}", 8: "{1, 2, 3, 4, 5}"}
 
-
-def prototype1(row: Row) -> str:
-    """A cell of the prototype's Table 1, as ours are written."""
-    lines = dict(zip(TABLE1, _PROTOTYPE1.strip().splitlines(), strict=True))
-    silhouette, deviation, ari, *n_collapsed = lines[row].split()
-    return f"{silhouette} ({deviation}) / {ari}" + "".join(f" {n}*" for n in n_collapsed)
+# Bacciu and Castellana 2018, Table 1: silhouette on synthetic trees with labels at random.
+TABLE1_OF_2018 = {
+    Row("single", 3, 1): Published(0.01, 0.08),
+    Row("single", 5, 1): Published(-0.01, 0.07),
+    Row("single", 7, 1): Published(-0.11, 0.08),
+    Row("finite", 2, 3): Published(0.18, 0.05),
+    Row("finite", 2, 5): Published(0.16, 0.04),
+    Row("finite", 2, 7): Published(0.15, 0.03),
+    Row("finite", 4, 3): Published(0.15, 0.03),
+    Row("finite", 4, 5): Published(0.12, 0.05),
+    Row("finite", 4, 7): Published(0.14, 0.01),
+    Row("finite", 6, 3): Published(0.14, 0.01),
+    Row("finite", 6, 5): Published(0.13, 0.01),
+    Row("finite", 6, 7): Published(0.15, 0.03),
+}

@@ -24,6 +24,7 @@ from arbora.forest.forest import Forest
 from arbora.progress import Progress
 
 from .results_cache import Kept, Timed
+from .table import mean_std
 
 Task = TypeVar("Task")
 Result = TypeVar("Result")
@@ -150,9 +151,14 @@ class Split(NamedTuple):
 @cache
 def load(name: str) -> Split:
     """A data set by name, once a process; "generated" is a small stand-in for the synthetic trees."""
+    from . import synthetic_labels
+
     if name == "generated":
         forest = datasets.make_asymmetric_trees(20, random_state=0)
         train, test = forest.take(np.arange(0, len(forest), 2)), forest.take(np.arange(1, len(forest), 2))
+    elif name == synthetic_labels.DATA:
+        sizes = synthetic_labels.N_TRAIN, synthetic_labels.N_TEST
+        train, test = (synthetic_labels.make_labelled_trees(n, random_state=k) for k, n in enumerate(sizes))
     else:
         read = {"synthetic": datasets.load_synthetic, "inex2005": datasets.load_inex2005}[name]
         train, test = read("train"), read("test")
@@ -176,6 +182,12 @@ class Run(NamedTuple):
     def n_clusters(self) -> int:
         """Clusters among the test trees."""
         return len(np.unique(self.labels))
+
+
+def mean_silhouette(runs: Sequence[Run]) -> tuple[str, str]:
+    """Mean and deviation of all runs, and how many have one cluster only: they fail, and count as 0."""
+    alone = sum(run.silhouette is None for run in runs)
+    return mean_std([run.silhouette or 0.0 for run in runs]), f" {alone}*" if alone else ""
 
 
 def judge(data: Split, labels: Any, start: float, n_groups: Any = ()) -> Run:

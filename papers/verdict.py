@@ -1,11 +1,12 @@
-"""How a number of ours stands to a published one: matches, better, differs."""
+"""How a number of ours stands to a published one: matches, better, higher, differs."""
 
 import re
 from collections.abc import Iterable
 from typing import Literal, NamedTuple
 
 NUMBER = r"[-+]?\d+(?:\.\d+)?"
-WORDS = ("matches", "better", "differs", "undefined")
+WORDS = ("matches", "better", "higher", "differs", "undefined")
+COLLAPSED = r"\d+\*$"  # ends a cell some of whose runs have one cluster only
 
 Wanted = Literal["high", "low", "same"]  # which side of the published number is better
 
@@ -31,11 +32,12 @@ class Interval(NamedTuple):
         return cls(float(first) - spread, float(first) + spread, unit)
 
 
-def compare(published: str, ours: str, wanted: Wanted = "high", spread: float = 0.0) -> str:
+def compare(published: str, ours: str, wanted: Wanted = "high", truth: float | None = None) -> str:
     """The verdict on a cell that begins with our mean, beside a published one; empty where either is.
 
-    It matches within the published deviation or range, widened by a unit of its last digit and by `spread`, which
-    stands for a deviation that is not published.  Both are taken as printed.
+    It matches within the published deviation or range, widened by a unit of its last digit.  Both are taken as printed.
+    What lies beyond on the wanted side is better; it is no more than higher where `truth`, the figure of the true
+    classes, lies between, or where some runs collapsed.
     """
     there = Interval.of(published)
     if there is None or not ours:
@@ -43,13 +45,15 @@ def compare(published: str, ours: str, wanted: Wanted = "high", spread: float = 
     found = re.match(NUMBER, ours)
     if found is None:
         return "undefined"
-    here, slack = float(found[0]), spread + there.unit + 1e-9
+    here, slack = float(found[0]), there.unit + 1e-9
     if there.low - slack <= here <= there.high + slack:
         return "matches"
     gap = here - (there.low + there.high) / 2
     better = wanted != "same" and (gap > 0) == (wanted == "high")
+    doubtful = re.search(COLLAPSED, ours) is not None or (truth is not None and here > truth + there.unit + 1e-9)
+    word = ("higher" if doubtful else "better") if better else "differs"
     digits = max(len(x.partition(".")[2]) for x in re.findall(NUMBER, f"{found[0]} {published}")[:2])
-    return f"{'better' if better else 'differs'} ({gap:+.{digits}f})"
+    return f"{word} ({gap:+.{digits}f})"
 
 
 def holds(condition: bool, why: str = "") -> str:

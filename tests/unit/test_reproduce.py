@@ -156,7 +156,6 @@ def test_published_tables_are_whole():
     assert len(published.TABLE1) == len(published.TABLE2) == len(published.TABLE3) == 21
     assert set(published.TABLE2) == set(published.TABLE3)
     assert str(published.TABLE1[Row("infinite", 4, 2.0)]) == "0.51 (0.00)"
-    assert published.prototype1(Row("infinite", 8, 2.0)) == "0.49 (0.04) / 0.70 1*"
 
 
 @pytest.mark.compiled

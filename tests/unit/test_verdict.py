@@ -4,9 +4,13 @@ import copy
 import json
 from pathlib import Path
 
+import numpy as np
 import pytest
 
 from papers.judges import JUDGES, judge
+from papers.judges_mixtures import _clusters, _grouped
+from papers.judging import fill
+from papers.runs import Run, mean_silhouette
 from papers.table import Picture, Table, read_tables
 from papers.verdict import compare, holds, tally, with_word
 
@@ -36,9 +40,33 @@ def test_a_cell_beside_a_published_one(published, ours, wanted, words):
     assert compare(published, ours, wanted) == words
 
 
-def test_a_spread_stands_for_a_deviation():
-    assert compare("0.92 / 0.84 (2.7)", "0.97 / 0.93 (2.2)", spread=0.05) == "matches"
-    assert compare("0.92 / 0.84 (2.7)", "0.97 / 0.93 (2.2)") == "better (+0.05)"
+def test_better_is_not_said_of_runs_that_collapsed():
+    assert compare("0.33 (0.00)", "0.42 (0.13) / 0.54") == "better (+0.09)"
+    assert compare("0.33 (0.00)", "0.42 (0.13) / 0.54 2*") == "higher (+0.09)"
+    assert compare("0.33 (0.00)", "0.25 (0.21) / 0.54 2*") == "differs (-0.08)"
+
+
+def test_better_is_not_said_above_the_truth():
+    assert compare("0.12 (0.01)", "0.16 (0.03)", truth=0.198) == "better (+0.04)"
+    assert compare("0.12 (0.01)", "0.29 (0.01)", truth=0.198) == "higher (+0.17)"
+    assert compare("0.12 (0.01)", "0.20 (0.01)", truth=0.198) == "better (+0.08)"  # by rounding alone
+    table = Table(
+        "T", ["data", "paper", "ours", "verdict"], [["A", "0.10 (0.01)", "0.30", ""], ["B", "0.10", "0.30", ""]]
+    )
+    fill(table, truths={"B": 0.1})
+    assert [row[3] for row in table.rows] == ["better (+0.20)", "higher (+0.20)"]
+    table.remarks = ["The true classes have silhouette 0.1."]
+    fill(table)
+    assert [row[3] for row in table.rows] == ["higher (+0.20)"] * 2
+
+
+@pytest.mark.compiled
+def test_collapsed_runs_count_as_failures():
+    one = Run(np.zeros(4, int), None, 0.0, 0.0, 0.0, np.array([]))
+    two = Run(np.array([0, 0, 1, 1]), 0.5, 1.0, 1.0, 0.0, np.array([]))
+    assert mean_silhouette([two, two]) == ("0.50 (0.00)", "")
+    assert mean_silhouette([one, two]) == ("0.25 (0.25)", " 1*")
+    assert mean_silhouette([one, one]) == ("0.00 (0.00)", " 2*")
 
 
 def test_words_are_put_before_reasons_and_counted():
@@ -85,17 +113,23 @@ def test_judging_again_changes_nothing():
 
 def claimed(row):
     """The verdicts of Huang et al. 2021's table on one regularised run."""
-    header = ["model", "improvement AID / AOD", "uncertainty by level"]
-    table = Table("Huang 2021: Animals", header, [["BHMC, finite", "-", "0.76 / 0.5"], ["RBHMC, finite, C=1", *row]])
+    header = ["model", "improvement AID / AOD", "uncertainty by level", "F of best (R)CDLL"]
+    base = ["BHMC, finite", "-", "0.76 / 0.5", "0.50 / 0.64"]
+    table = Table("Huang 2021: Animals", header, [base, ["RBHMC, finite, C=1", *row]])
     judge("bhmc-animals", table)
     judge("bhmc-animals", table)  # in place of what was there
     (part,) = table.more
-    return [part.rows[0][k] for k in (3, 6, 8)]
+    return [part.rows[0][k].partition(":")[0] for k in (3, 6, 8, 10)]
 
 
 def test_improvement_in_words():
-    assert claimed(["+24.0% / +10.4%", "0.60 / 0.5"]) == ["matches", "matches", "matches"]
-    assert claimed(["-3.0% / +20.0%", "0.75 / 0.5"]) == ["differs (-25.5)", "better (+10.0)", "differs"]
+    assert claimed(["+24.0% / +10.4%", "0.60 / 0.5", "0.55 / 0.66"]) == ["matches"] * 4
+    assert claimed(["-3.0% / +20.0%", "0.75 / 0.5", "0.55 / 0.59"]) == [
+        "differs (-25.5)",
+        "better (+10.0)",
+        "differs",
+        "differs",
+    ]
 
 
 def test_bananas_in_words():
@@ -111,18 +145,42 @@ def test_bananas_in_words():
 
 
 def test_a_drop_is_found_where_it_is():
-    def row(n, noise, pairs):
-        cell = f"{pairs:.2f} / {pairs:.2f} ({n}.0)"
-        return [str(n), f"{noise} %", "0.90 / 0.90 (2.0)", cell, "", "0.90 / 0.90 (2.0)", cell, ""]
+    def row(n, noise, *pairs):
+        return [str(n), f"{noise} %", *(f"{x - 0.01 * n:.2f} / {x - 0.01 * n:.2f} ({n}.0)" for x in pairs)]
 
-    header = ["prototypes", "noise", "reference, ML", "ML", "verdict", "reference, KT", "KT", "verdict"]
-    pairs = {10: 1.0, 20: 0.98, 30: 0.95, 40: 0.8, 50: 0.75}
-    rows = [row(n, noise, value - 0.01 * n) for n in (2, 3, 4) for noise, value in pairs.items()]
-    table = Table("Figure 4", header, rows)
+    paper = {10: 1.0, 20: 0.98, 30: 0.95, 40: 0.8, 50: 0.75}
+    exact = {10: 1.0, 20: 0.98, 30: 0.85, 40: 0.8, 50: 0.75}
+    rows = [row(n, noise, paper[noise], exact[noise]) for n in (2, 3, 4) for noise in paper]
+    table = Table("Figure 4", ["prototypes", "noise", "the paper", "exact"], rows)
     judge("unions-figure4", table)
-    assert [words.split(":")[0] for *_, words in table.more[0].rows] == ["matches"] * 3
-    assert table.rows[0][4] == "better (+0.08)"
-    assert table.rows[3][4] == "differs (-0.12)"
+    assert [words.split(":")[0] for *_, words in table.more[0].rows] == ["matches"] * 4 + ["differs", "matches"]
+    assert table.verdict == "what the paper says in words: matches 5, differs 1"
+
+
+def test_rivals_without_geometry_are_no_rivals_with_it():
+    names = ["mixture of unions, the paper's search and code", "edit distance, dominant sets", "one union, spectral"]
+    rows = [
+        [name, *[f"0.9 / {index} / 0.5 (9), 1.0 s"] * 4] for name, index in zip(names, (0.3, 0.2, 0.9), strict=True)
+    ]
+    table = Table("Shock", ["method", "alone", "alone, 18", "labels", "labels, 18"], rows)
+    judge("unions-shock", table)
+    assert [row[2].partition(":")[0] for row in table.more[0].rows] == ["matches", "undefined"]
+
+
+@pytest.mark.parametrize(
+    ("wanted", "found", "words"),
+    [
+        ("{1, 2} {3}", "{1, 2} {3}", "matches"),
+        ("{1, 2} {3}", "{1, 2 (80%), 10} {3, 9}", "matches"),  # the paper is not clear about 9 and 10
+        ("{1, 2}", "{1} {2}", "differs: {1, 2} do not share a cluster"),
+        ("{1, 2}", "{1, 2, 7, 8 (34%)}", "differs: with {1, 2} are 7, 8"),
+        ("{1} {1}", "{1 (60%)} {1 (40%)} {2}", "matches"),
+        ("{1} {1}", "{1} {2}", "differs: {1} has one cluster"),
+        ("{1} {1}", "{1 (60%)} {1 (40%), 2}", "differs: with {1} are 2"),
+    ],
+)
+def test_classes_that_share_a_cluster(wanted, found, words):
+    assert _grouped(_clusters(wanted), _clusters(found)) == words
 
 
 @pytest.mark.parametrize(

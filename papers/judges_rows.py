@@ -1,0 +1,101 @@
+"""Judges of the tables on rows of numbers: Huang et al. 2021 and Mohamad et al. 2015."""
+
+from .judging import columns, numbers, put
+from .table import Table
+from .verdict import compare, holds, tally
+
+# Huang et al. 2021, in words: improvement over BHMC in AID and in AOD.
+UNIT = 0.01  # in which uncertainty is printed; a fall by no more than that says nothing
+MEASURES = ("AID", "AOD", "less uncertainty", "F of best")
+IMPROVEMENT = {"Animals": ("20 to 25 %", "10 %"), "Fashion": ("27 to 28 %", "7.5 %")}
+
+
+def bhmc(table: Table) -> None:
+    """Every regularised run beside the improvement that the paper reports, and beside its picture of certainty."""
+    paper = next(found for name, found in IMPROVEMENT.items() if name in table.title)
+    known = {row[0]: dict(zip(table.header, row, strict=True)) for row in table.rows}
+    part = Table(
+        "Improvement over BHMC beside the paper's",
+        [
+            "model",
+            "paper: AID",
+            "ours",
+            "verdict",
+            "paper: AOD",
+            "ours",
+            "verdict",
+            "uncertainty",
+            "verdict",
+            "F of best",
+            "verdict",
+        ],
+    )
+    for name, cells in known.items():
+        if not name.startswith("RBHMC"):
+            continue
+        aid, aod = cells["improvement AID / AOD"].split(" / ")
+        base = next(
+            b for b in known if b.startswith("BHMC") and known[b]["improvement AID / AOD"] == "-" and _same(b, name)
+        )
+        before, after = (numbers(known[x]["uncertainty by level"])[0] for x in (base, name))
+        certain = [f"{before:.2f}, now {after:.2f}", holds(before - after > 1.5 * UNIT)]
+        certain += _beats([known[x]["F of best (R)CDLL"] for x in (base, name)])
+        part.rows.append([name, paper[0], aid, compare(paper[0], aid), paper[1], aod, compare(paper[1], aod), *certain])
+    part.remarks.append(
+        "The paper prints its figures in words, as the best of a grid of settings: better, and matches, count a run "
+        "that reaches them. Uncertainty, of the first level: the paper's pictures show less than with BHMC. F of "
+        "best: by level, of the tree of highest (R)CDLL; the paper's Figures 9 and 16 show it higher than with BHMC on "
+        "every level."
+    )
+    put(table, part)
+    counts = [tally(row[at] for row in part.rows) for at in columns(part, "verdict")]
+    table.verdict = "; ".join(f"{w}: {n}" for w, n in zip(MEASURES, counts, strict=True))
+
+
+def _beats(cells: list[str]) -> list[str]:
+    """F by level before and after, and whether it is higher on every level by more than a unit of the last digit."""
+    before, after = map(numbers, cells)
+    gains = [round(b - a, 2) for a, b in zip(before, after, strict=True)]
+    return [f"{cells[0]}, now {cells[1]}", holds(min(gains) > UNIT, f"by {min(gains):+.2f} to {max(gains):+.2f}")]
+
+
+def _same(base: str, name: str) -> bool:
+    from .bhmc import _base
+
+    return _base(name) == base
+
+
+def against_ward(table: Table) -> None:
+    gain = {row[0]: numbers(row[table.header.index("gain in F")])[0] for row in table.rows if row[1] == "consensus"}
+    level = sum(g >= 0 for g in gain.values())
+    table.verdict = (
+        f"not in the paper; F of the default, averaged over the levels, is at least Ward's on {level} of {len(gain)} "
+        "data sets"
+    )
+
+
+SEVERAL = 2.0  # sub-clusters a cluster, from which on there are "many"
+
+
+def banana(table: Table) -> None:
+    """Every NHCM beside DPGMM of as many sweeps: many sub-clusters a cluster, and fewer clusters than groups."""
+    part = Table(
+        'Beside the paper\'s words: "each cluster forms a base-prior for many sub-clusters", DPGMM creates more',
+        ["data", "method", "clusters over sub-clusters", "verdict", "clusters; groups of DPGMM", "verdict"],
+    )
+    rivals = {(row[0], _budget(row[1])): row for row in table.rows if row[1].startswith("DPGMM")}
+    for data, method, clusters, below, *_ in table.rows:
+        if method.startswith("NHCM"):
+            top, fine = numbers(clusters)[0], numbers(below)[0]
+            groups = numbers(rivals[data, _budget(method)][2])[0]
+            cells = [f"{top} over {fine}", holds(fine >= SEVERAL * top), f"{top}; {groups}", holds(groups > top)]
+            part.rows.append([data, method, *cells])
+    part.remarks.append(f"Many: {SEVERAL:g} or more a cluster, in the mean over seeds; DPGMM of as many sweeps.")
+    table.more = [part]
+    many, more = (tally(row[at] for row in part.rows) for at in (3, 5))
+    table.verdict = f"in words, many sub-clusters a cluster: {many}; more groups with DPGMM: {more}"
+
+
+def _budget(method: str) -> str:
+    """Which rows are compared: our defaults, the paper's ten sweeps, or long chains."""
+    return next((word for word in ("our defaults", "10 sweeps") if word in method), "long")
