@@ -3,6 +3,7 @@
 from collections.abc import Callable
 
 from .bhmc import against_ward, animals, fashion
+from .bhmc_f import figures9_and_16
 from .encoder import table2 as encoder_table2
 from .encodings import encodings
 from .evidence import defaults, readings
@@ -10,6 +11,7 @@ from .figures import figures5_to_7
 from .inex import figure9, tables2_and_3
 from .matching import matching
 from .nhcm import banana
+from .nhcm_shapes import nhcm_shapes
 from .shock import shock
 from .synthetic import table1
 from .synthetic_labels import table1_of_2018
@@ -32,8 +34,10 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "readings": readings,
     "bhmc-animals": animals,
     "bhmc-fashion": fashion,
+    "bhmc-figures9-16": figures9_and_16,
     "bhmc-defaults": against_ward,
     "nhcm-banana": banana,
+    "nhcm-shapes": nhcm_shapes,
 }
 
 __all__ = ["EXPERIMENTS", "Table"]

@@ -35,6 +35,8 @@ JUDGES: dict[str, Callable[[Table], None]] = {
     "unions-shock": unions.shock,
     "bhmc-animals": rows.bhmc,
     "bhmc-fashion": rows.bhmc,
+    "bhmc-figures9-16": rows.figures9_and_16,
     "bhmc-defaults": rows.against_ward,
     "nhcm-banana": rows.banana,
+    "nhcm-shapes": rows.nhcm_shapes,
 }

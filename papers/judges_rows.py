@@ -1,6 +1,6 @@
 """Judges of the tables on rows of numbers: Huang et al. 2021 and Mohamad et al. 2015."""
 
-from .judging import columns, numbers, put
+from .judging import claims, columns, numbers, put
 from .table import Table
 from .verdict import compare, holds, tally
 
@@ -65,6 +65,31 @@ def _same(base: str, name: str) -> bool:
     return _base(name) == base
 
 
+PAIRS = {
+    "RBHMC, own-datum rule": "BHMC",
+    "RBHMC, paper's Algorithm 2": "BHMC",
+    "RBHMC, finite": "BHMC, finite",
+}
+
+
+def figures9_and_16(table: Table) -> None:
+    """Regularised trees beside those of the same kind without: F on the first level, and on the later ones."""
+    found = {(row[0], row[1]): [numbers(cell)[0] for cell in row[2].split(" / ")] for row in table.rows}
+    said = []
+    for data, model in found:
+        if model not in PAIRS:
+            continue
+        before, after = found[data, PAIRS[model]], found[data, model]
+        gains = [round(b - a, 2) for a, b in zip(before, after, strict=True)]
+        shown = f"{data}, {model}: {before[0]:.2f}, now {after[0]:.2f}"
+        said.append(("first level: F tends to be higher with regularisation", shown, holds(gains[0] > UNIT)))
+        shown = f"{data}, {model}: by {' / '.join(f'{gain:+.2f}' for gain in gains[1:])}"
+        said.append(("later levels: higher as well", shown, holds(min(gains[1:]) > UNIT)))
+    table.verdict = claims(
+        table, said, [f"Means over the chains. Higher: by more than {UNIT}. The paper shows boxes and no numbers."]
+    )
+
+
 def against_ward(table: Table) -> None:
     gain = {row[0]: numbers(row[table.header.index("gain in F")])[0] for row in table.rows if row[1] == "consensus"}
     level = sum(g >= 0 for g in gain.values())
@@ -99,3 +124,20 @@ def banana(table: Table) -> None:
 def _budget(method: str) -> str:
     """Which rows are compared: our defaults, the paper's ten sweeps, or long chains."""
     return next((word for word in ("our defaults", "10 sweeps") if word in method), "long")
+
+
+def nhcm_shapes(table: Table) -> None:
+    """NHCM beside flat methods that must find the number, by the adjusted Rand index, data set by data set."""
+    found = {
+        row[0]: dict(zip(table.header[2:], [numbers(cell)[0] for cell in row[2:]], strict=True)) for row in table.rows
+    }
+    said = []
+    for data, index in found.items():
+        rival = max((name for name in index if name != "NHCM" and "given" not in name), key=lambda name: index[name])
+        shown = f"{data}: NHCM {index['NHCM']:.2f}; {rival} {index[rival]:.2f}"
+        said.append(
+            ("better than flat clustering on any multi-modal skewed data", shown, holds(index["NHCM"] > index[rival]))
+        )
+    table.verdict = claims(
+        table, said, ["The best of DPGMM and HDBSCAN, which find the number themselves, as NHCM does."]
+    )
