@@ -5,6 +5,7 @@ from collections.abc import Callable
 from .bhmc import against_ward, animals, fashion
 from .bhmc_f import figures9_and_16
 from .encoder import table2 as encoder_table2
+from .encoder_causes import causes
 from .encodings import encodings
 from .evidence import defaults, readings
 from .figures import figures5_to_7
@@ -26,6 +27,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "mixtures-figure9": figure9,
     "encoder-table1": table1_of_2018,
     "encoder-table2": encoder_table2,
+    "encoder-causes": causes,
     "encodings": encodings,
     "unions-figure4": figure4,
     "unions-matching": matching,

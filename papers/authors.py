@@ -143,6 +143,7 @@ class Fit(NamedTuple):
     n_groups: Labels  # components with trees after each iteration
     seconds: Floats  # processor time of each iteration
     log_likelihood: Floats  # of the training trees before each step; empty for the infinite mixture
+    theta: tuple[Theta, ...] = ()  # of the finite mixture
 
 
 def fit_finite(train: Forest, test: Forest, sizes: Sizes, n_components: int, seed: int, n_iter: int = N_ITER) -> Fit:
@@ -176,7 +177,8 @@ def fit_finite(train: Forest, test: Forest, sizes: Sizes, n_components: int, see
         proba[proba.sum(axis=1) <= 0] = 1.0 / sizes.n_states  # the model cannot produce the tree
     else:
         proba, _ = _posterior(np.column_stack([unseen.log_likelihood(one) for one in theta]), weight)
-    return Fit(draw_rows(rng, proba), np.array(n_groups), np.array(seconds), np.array(history))
+    labels = draw_rows(rng, proba)
+    return Fit(labels, np.array(n_groups), np.array(seconds), np.array(history), tuple(theta))
 
 
 def _posterior(log_prob: Floats, weight: Floats) -> tuple[Floats, Floats]:

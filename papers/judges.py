@@ -9,6 +9,7 @@ from collections.abc import Callable
 from . import judges_mixtures as mixtures
 from . import judges_rows as rows
 from . import judges_unions as unions
+from .judging import fill
 from .table import Table
 
 OWN = "not in the papers: evidence for choices of our own"
@@ -30,6 +31,7 @@ JUDGES: dict[str, Callable[[Table], None]] = {
     "mixtures-figure9": mixtures.figure9,
     "encoder-table1": mixtures.table1_of_2018,
     "encoder-table2": mixtures.encoder_table2,
+    "encoder-causes": fill,
     "unions-figure4": unions.figure4,
     "unions-matching": unions.matching,
     "unions-shock": unions.shock,

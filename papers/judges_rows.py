@@ -133,11 +133,15 @@ def nhcm_shapes(table: Table) -> None:
     }
     said = []
     for data, index in found.items():
-        rival = max((name for name in index if name != "NHCM" and "given" not in name), key=lambda name: index[name])
+        rival = max(
+            (name for name in index if "NHCM" not in name and "given" not in name), key=lambda name: index[name]
+        )
         shown = f"{data}: NHCM {index['NHCM']:.2f}; {rival} {index[rival]:.2f}"
         said.append(
             ("better than flat clustering on any multi-modal skewed data", shown, holds(index["NHCM"] > index[rival]))
         )
     table.verdict = claims(
-        table, said, ["The best of DPGMM and HDBSCAN, which find the number themselves, as NHCM does."]
+        table,
+        said,
+        ["NHCM by its clusters; beside it the better of DPGMM and HDBSCAN, which find the number themselves, too."],
     )

@@ -13,7 +13,7 @@ from arbora.models import TreeUnionMixture
 from .runs import run_all
 from .table import Table
 
-N_RUNS = 5
+N_RUNS = 12
 N_PER_CLASS = 10
 SEPARATION = 6  # nodes; two random trees of 10 nodes differ in 4 or 5 on average, and such classes run into each other
 

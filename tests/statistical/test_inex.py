@@ -5,7 +5,7 @@ import pytest
 from sklearn.metrics import normalized_mutual_info_score
 
 import arbora as ab
-from arbora.datasets import load_inex2005
+from arbora.datasets import load_inex2005, load_inex2006
 from arbora.errors import DataNotFoundError
 from arbora.evaluate.metrics import silhouette_score
 from arbora.models.hidden_tree import switching_tree as tm
@@ -63,3 +63,12 @@ def test_the_best_setting_reaches_the_published_figures_and_more(inex):
         agreement.append(normalized_mutual_info_score(test.target, labels))
     assert np.mean(silhouette) >= 0.25
     assert np.mean(agreement) >= 0.78
+
+
+@pytest.mark.slow
+def test_true_classes_have_the_silhouettes_that_verdicts_use(inex):
+    from papers.encoder import TRUE_SILHOUETTE
+
+    for name, load in (("INEX 2005", load_inex2005), ("INEX 2006", load_inex2006)):
+        test = load("test")
+        assert silhouette_score(test, test.target) == pytest.approx(TRUE_SILHOUETTE[name], abs=5e-4)

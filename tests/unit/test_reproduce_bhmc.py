@@ -9,8 +9,11 @@ from arbora.datasets.published import LabelledRows
 from arbora.errors import DataNotFoundError
 from arbora.evaluate.hierarchy_metrics import level_f_measure, separation
 from papers import bhmc as experiment
+from papers import bhmc_f
 from papers import bhmc_pictures as pictures
 from papers.codec import decode, encode
+from papers.judges import judge
+from papers.table import Table
 
 pytestmark = pytest.mark.compiled
 
@@ -75,3 +78,39 @@ def test_quick_tables(name):
         pytest.skip(str(error))
     assert all(len(row) == len(table.header) for row in table.rows)
     assert len(table.rows) >= 3
+
+
+def test_a_searcher_finds_what_lies_nearest_and_counts_what_he_looks_at():
+    rows = np.array([[0.0], [1.0], [10.0], [11.0]])
+    assert bhmc_f.search(rows, [[0, 0, 1, 1]]) == (1.0, 4.0)  # two centroids, then two data
+    assert bhmc_f.search(rows, [[0, 0, 1, 1], [0, 1, 2, 3]]) == (1.0, 5.0)  # two, two, and one datum
+    found, _ = bhmc_f.search(rows, [[0, 1, 1, 1]])  # centroids 0 and 22 / 3: the second datum is nearer to the first
+    assert found == 0.75
+    far, looked = bhmc_f.search(np.array([[0.0], [4.0], [5.0], [30.0]]), [[0, 1, 0, 1], [0, 1, 2, 3]])
+    assert far == 0.75  # the second datum is nearer to the other centroid on the first level
+    assert looked == 5.0
+
+
+def test_figures_9_and_16_are_judged_by_pairs():
+    def row(model, *f):
+        return ["Animals", model, " / ".join(f"{x:.2f} (0.10 to 0.90)" for x in f), "1", "1", "1", "1"]
+
+    rows = [row("BHMC", 0.5, 0.6), row("RBHMC, own-datum rule", 0.6, 0.61), row("RBHMC, paper's Algorithm 2", 0.4, 0.7)]
+    table = Table("Figures", bhmc_f.HEADER, rows)
+    judge("bhmc-figures9-16", table)
+    assert [row[2].split(":")[0] for row in table.more[0].rows] == ["matches", "differs", "differs", "matches"]
+
+
+def test_a_quick_table_has_the_diffusion_tree_and_ward(study, monkeypatch):
+    monkeypatch.setattr(bhmc_f, "_studies", lambda quick: {"Animals": study})
+    monkeypatch.setattr(bhmc_f, "MODELS", {name: bhmc_f.MODELS[name] for name in ("BHMC, finite", "RBHMC, finite")})
+    table = bhmc_f.figures9_and_16(quick=True)
+    judge("bhmc-figures9-16", table)
+    assert [row[1].partition(",")[0] for row in table.rows] == [
+        "BHMC",
+        "RBHMC",
+        "Dirichlet diffusion tree",
+        "Ward linkage",
+    ]
+    assert {len(row) for row in table.rows} == {len(table.header)}
+    assert len(table.more[0].rows) == 2

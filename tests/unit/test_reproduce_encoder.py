@@ -4,11 +4,12 @@ import numpy as np
 import pytest
 from scipy import sparse
 
-from arbora.datasets import make_documents
+from arbora.datasets import make_asymmetric_trees, make_documents
 from arbora.evaluate.metrics import slot_label_counts
-from papers import encoder
+from papers import authors, encoder, encoder_causes
 from papers.judges import judge
 from papers.runs import keeping
+from papers.verdict import WORDS
 
 NAME = "INEX 2005"  # the settings of the paper are looked up by name
 
@@ -56,3 +57,24 @@ def test_a_network_sees_all_of_the_codes_if_the_directions_suffice():
     assert found["hidden"] in (2, 4)
     assert found["error"] < 10.0
     assert encoder._read_out("logistic", rows, rows, (), 0) == {"error": 0.0}
+
+
+@pytest.mark.compiled
+def test_codes_of_the_authors_count_every_child_once():
+    forest = make_asymmetric_trees(3, random_state=0)
+    sizes = authors.Sizes(3, 4, 2)
+    fit = authors.fit_finite(forest, forest, sizes, 2, 0, 2)
+    codes = encoder_causes.authors_codes(forest, fit.theta, sizes).toarray().reshape(len(forest), 2, 3, 2)
+    parts = np.split(forest.slot, forest.tree_start[1:-1])
+    slots = np.stack([np.bincount(part[part >= 0], minlength=3) for part in parts])
+    np.testing.assert_allclose(codes.sum(axis=3), np.repeat(slots[:, None], 2, axis=1), rtol=1e-5)
+
+
+def test_causes_have_a_column_for_each_way(monkeypatch):
+    monkeypatch.setattr(encoder_causes, "SETTINGS", {NAME: ((2, 6),)})
+    encoder_causes._encode.cache_clear()
+    table = encoder_causes.causes(quick=True)
+    judge("encoder-causes", table)
+    assert table.rows[0][:4] == [NAME, "2", "6", "17.66 (1.55)"]
+    assert len(table.rows[0]) == len(table.header)
+    assert all(word.split()[0] in WORDS for word in table.rows[0][5::2])

@@ -103,11 +103,11 @@ def test_a_page_is_read_back():
 
 def test_judging_again_changes_nothing():
     table = whole()
-    judge("encoder-table2", table)
+    judge("encoder-causes", table)
     assert table.rows[0][2] == "better (-2.50)"
     assert table.verdict == "error %: better 1"
     again = copy.deepcopy(table)
-    judge("encoder-table2", again)
+    judge("encoder-causes", again)
     assert again == table
 
 
@@ -181,6 +181,17 @@ def test_rivals_without_geometry_are_no_rivals_with_it():
 )
 def test_classes_that_share_a_cluster(wanted, found, words):
     assert _grouped(_clusters(wanted), _clusters(found)) == words
+
+
+def test_nhcm_must_beat_the_flat_methods_that_find_the_number():
+    header = ["data", "classes", "NHCM", "NHCM, sub-clusters", "DPGMM", "HDBSCAN", "spectral, number given"]
+    rows = [
+        ["a", "2", *(f"{x} / 0.5 (2.0)" for x in row)] for row in ((0.6, 0.9, 0.5, 0.4, 1.0), (0.4, 0.9, 0.5, 0.3, 0.2))
+    ]
+    rows[1][0] = "b"
+    table = Table("Shapes", header, rows)
+    judge("nhcm-shapes", table)
+    assert [row[2] for row in table.more[0].rows] == ["matches", "differs"]
 
 
 @pytest.mark.parametrize(
