@@ -12,7 +12,7 @@ from . import judges_unions as unions
 from .judging import fill
 from .table import Table
 
-OWN = "not in the papers: evidence for choices of our own"
+OWN = "not in the papers: what settings of our own change"
 
 
 def judge(name: str, table: Table) -> None:
@@ -21,7 +21,7 @@ def judge(name: str, table: Table) -> None:
 
 
 def _of_our_own(table: Table) -> None:
-    table.verdict = table.verdict or OWN
+    table.verdict = OWN
 
 
 JUDGES: dict[str, Callable[[Table], None]] = {

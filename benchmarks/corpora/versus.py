@@ -1,0 +1,75 @@
+"""Each method of the corpora tables beside Arbora's default: on how many corpora it is better, and worse.
+
+`python -m benchmarks.corpora.versus` reads README.md and writes docs/reproduction/versus.md.
+"""
+
+import re
+from pathlib import Path
+
+README = Path(__file__).with_name("README.md")
+PAGE = Path(__file__).parents[2] / "docs" / "reproduction" / "versus.md"
+SETS = {
+    "development": "Results on the development corpora",
+    "held out": "Results on the held-out corpora",
+    "held out, second set": "Results on the second held-out set",
+}
+# Kind of task -> our default, and by how much a figure must differ to count.
+TASKS = {
+    "Number of classes given": ("PatternMixture", 0.02),
+    "Number unknown": ("PatternMixture, number learnt", 0.02),
+    "Classification": ("TreeClassifier", 0.5),
+}
+
+
+def read_tables(text):
+    """(set, task) -> method -> figures of the corpora: adjusted Rand index, or error in per cent."""
+    found = {}
+    for name, title in SETS.items():
+        section = text.split(f"## {title}\n", 1)[1].split("\n## ", 1)[0]
+        for task in TASKS:
+            lines = section.split(f"**{task}**", 1)[1].split("\n**", 1)[0].splitlines()
+            rows = [
+                [cell.strip() for cell in line.strip().strip("|").split("|")] for line in lines if line.startswith("| ")
+            ]
+            found[name, task] = {row[0]: [_figure(cell, task) for cell in row[1:-1]] for row in rows if row[0]}
+    return found
+
+
+def _figure(cell, task):
+    numbers = re.findall(r"-?\d*\.\d+", cell)
+    if not numbers:
+        return None
+    return float(numbers[0 if task == "Classification" else 1])
+
+
+def beside(ours, theirs, task):
+    """On how many corpora theirs is better, and worse, and on how many both were run."""
+    sign, least = (-1.0 if task == "Classification" else 1.0), TASKS[task][1]
+    gaps = [sign * (b - a) for a, b in zip(ours, theirs, strict=True) if a is not None and b is not None]
+    better, worse = sum(gap > least + 1e-9 for gap in gaps), sum(gap < -least - 1e-9 for gap in gaps)
+    return f"{better} / {worse} of {len(gaps)}" if gaps else "-"
+
+
+def page(text):
+    """The table of all methods."""
+    tables = read_tables(text)
+    lines = []
+    for task, (default, least) in TASKS.items():
+        methods = list(dict.fromkeys(name for where in SETS for name in tables[where, task] if name != default))
+        unit = "points of error" if task == "Classification" else "of the adjusted Rand index"
+        lines += [f"**{task}**: better / worse than `{default.partition(',')[0]}` by more than {least:g} {unit}", ""]
+        lines += [f"| | {' | '.join(SETS)} |", "|" + "---|" * (len(SETS) + 1)]
+        for method in methods:
+            cells = [
+                beside(tables[where, task][default], tables[where, task][method], task)
+                if method in tables[where, task]
+                else "-"
+                for where in SETS
+            ]
+            lines.append(f"| {method} | {' | '.join(cells)} |")
+        lines.append("")
+    return "\n".join(lines)
+
+
+if __name__ == "__main__":
+    PAGE.write_text(page(README.read_text(encoding="utf-8")), encoding="utf-8")
