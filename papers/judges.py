@@ -21,7 +21,8 @@ def judge(name: str, table: Table) -> None:
 
 
 def _of_our_own(table: Table) -> None:
-    table.verdict = OWN
+    if not table.verdict or table.verdict.startswith("not in the papers"):
+        table.verdict = OWN
 
 
 JUDGES: dict[str, Callable[[Table], None]] = {
