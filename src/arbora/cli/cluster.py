@@ -37,6 +37,7 @@ def cluster(
     max_iter: opt.MaxIter = None,
     tol: opt.Tol = None,
     n_slots: opt.Slots = None,
+    content: opt.Content = None,
     update: opt.UpdateOption = None,
     sweeps: opt.Sweeps = None,
     chains: opt.Chains = None,
@@ -75,27 +76,38 @@ def cluster(
       arbora cluster corpus.store -k 11 --scheduler tcp://host:8786
       arbora cluster trees.nwk --model single --states 6 --json
       arbora cluster trees.nwk --model unions --picture archetypes.png
+      arbora cluster trees.nwk --content length:gaussian -k 3
     """
     check_there(*paths)
+    from . import content as columns
     from . import files, reading, results
 
     asked = given(
         components=components, states=states, direction=direction, tied=tied or None, absent=absent,
         structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter, tol=tol, n_slots=n_slots,
-        update=update, sweeps=sweeps, chains=chains, concentration=concentration, labels=labels or None,
-        noise_cost=noise_cost, search=search, memory=memory, scheduler=scheduler, checkpoint=checkpoint,
+        content=content, update=update, sweeps=sweeps, chains=chains, concentration=concentration,
+        labels=labels or None, noise_cost=noise_cost, search=search, memory=memory, scheduler=scheduler,
+        checkpoint=checkpoint,
     )  # fmt: skip
     kind = settle(kind, asked)
     check_jobs(jobs)
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
+        if content is not None:
+            inputs = reading.find(paths, format, columns.reading_options(content, inputs.format, read))
         targets = results.Outputs(output, save, report, picture)
         targets.check([*inputs.files, files.table_of(classes)], checkpoint, kind in WITH_CHAINS)
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
+        if content is not None:
+            asked["content"] = columns.setting(content, forest)
         with reading.workers_of(scheduler, forest):
             fitted = fit(forest, kind, asked, jobs, seed, teller)
         fitted.model.provenance_["reading"] = inputs.remembered()
         fitted.facts["not_read"] = inputs.not_read
+        told, warned, facts = columns.lines(fitted.model, forest)
+        fitted = fitted._replace(
+            told=[*fitted.told, *told], warned=[*fitted.warned, *warned], facts={**fitted.facts, **facts}
+        )
         results.tell(forest, fitted, targets, command_line(), as_json, teller)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)

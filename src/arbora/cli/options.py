@@ -121,6 +121,14 @@ ReadOptions = Annotated[
     list[str] | None,
     typer.Option("--read", metavar="KEY=VALUE", help="An option of the reader, as text=kind; see arbora formats."),
 ]
+Content = Annotated[
+    str | None,
+    typer.Option(
+        "--content",
+        metavar="COLUMN[:FAMILY],...",
+        help="Columns of content that the model takes beside labels, as length:gaussian,words:bag; or all.",
+    ),
+]
 Classes = Annotated[
     str | None,
     typer.Option(

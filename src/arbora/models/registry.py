@@ -69,7 +69,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "parameters"),
         cluster="mixture",
         about="hidden trees",
-        options=("components", *_TREE, "init", *_EM, *_PASSES),
+        options=("components", *_TREE, "content", "init", *_EM, *_PASSES),
         warm_up=(
             {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0},
             {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0, "direction": "down"},
@@ -81,7 +81,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "parameters", "sampled", "draws"),
         cluster="infinite",
         about="hidden trees, the number of groups learnt",
-        options=(*_TREE, "update", *_CHAINS, *_PASSES),
+        options=(*_TREE, "content", "update", *_CHAINS, *_PASSES),
         warm_up=(
             {"n_states": 2, "update": "gibbs", "n_iter": 3, "random_state": 0},
             {"n_states": 2, "update": "em", "n_iter": 3, "random_state": 0},
@@ -93,7 +93,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "parameters"),
         cluster="single",
         about="root states of one hidden tree",
-        options=(*_TREE, *_EM, *_PASSES),
+        options=(*_TREE, "content", *_EM, *_PASSES),
     ),
     "TopographicMap": Model(
         "hidden_tree.topographic",
