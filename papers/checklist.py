@@ -2,7 +2,8 @@
 
 `python -m papers.checklist FOLDER` writes checklist.md and not-reproduced.md beside the tables of a folder.  Rows are
 in checklist.txt: item | what | state | where | why.  A state that begins with "=" is taken from the tables: the name of
-an experiment, "#" and a part of it, or ":" and the beginning of a claim.
+an experiment, "#" and a part of its verdict or a table of it, "@" and the first cell of rows, or ":" and the beginning
+of a claim.
 """
 
 import re
@@ -15,6 +16,7 @@ from .table import Table, read_tables, row
 
 STATES = ("implemented", "reproduced", "in part", "differs", "not judged", "not reproduced", "open")
 DONE = STATES[:2]
+SOURCE = r"([a-z0-9-]+)(?:#([^@:]+))?(?:@(\w+))?(?:: (.*))?"
 
 
 class Row(NamedTuple):
@@ -55,24 +57,19 @@ def look_up(state: str, folder: Path) -> tuple[str, str]:
 
 def _words(source: str, folder: Path) -> tuple[list[str], str]:
     """Verdicts of an experiment, of a part of it or of one claim, and how the page shows them."""
-    name, sign, rest = re.fullmatch(r"([a-z0-9-]+)(?:([#:]) ?(.*))?", source).groups()  # type: ignore[union-attr]
+    name, part, key, claim = re.fullmatch(SOURCE, source).groups()  # type: ignore[union-attr]
     page = folder / f"{name}.md"
     if not page.exists():
         return [], f"`{name}` has not been run"
     table, _ = read_tables(page.read_text(encoding="utf-8"))
-    if sign == ":":
-        verdicts = [row[-1] for row in _part(table, CLAIMS).rows if row[0].startswith(rest)]
+    if claim or key:
+        rows = (_part(table, CLAIMS if claim else part) if claim or part else table).rows
+        verdicts = [row[-1] for row in rows if (row[0].startswith(claim) if claim else row[0] == key) and row[-1]]
         if not verdicts:
-            raise ValueError(f"{page}: no claim begins {rest!r}")
-    elif rest == "uncertainty":
-        part = _part(table, "Improvement over BHMC")
-        at = list(part.header).index("uncertainty") + 1
-        verdicts = [row[at] for row in part.rows]
-    elif rest == "baseline":
-        return ["undefined"], f"`{name}`: not judged"
+            raise ValueError(f"{page}: no row begins {claim or key!r}")
     else:
-        line = _part(table, rest).verdict if sign else table.verdict
-        first = line.partition("; ")[0]
+        said = next((x for x in table.verdict.split("; ") if part and x.startswith(f"{part}: ")), None)
+        first = said or (_part(table, part) if part else table).verdict.partition("; ")[0]
         return _expand(first), f"`{name}`: {first}"
     words = [re.split(r"[ :]", verdict)[0] for verdict in verdicts]
     return words, f"`{name}`: " + ", ".join(f"{word} {words.count(word)}" for word in dict.fromkeys(words))

@@ -80,11 +80,13 @@ class Outputs:
         return record
 
     def summarise(self, names: Iterable[str]) -> None:
-        """Write summary.md: a line for each experiment of which the folder holds the table."""
+        """Write summary.md: a line for each experiment of which the folder holds the table, and their time together."""
         records = [record for record in map(self._read, names) if record is not None]
         header = ["experiment", "what", "verdict", "processor time"]
         lines = [row(header), row(["---"] * len(header))]
         lines += [row([f"`{r.command}`", r.title, r.verdict or "-", f"{r.seconds:.0f} s"]) for r in records]
+        total = sum(r.seconds for r in records)
+        lines += ["", f"Together {len(records)} experiments, {total:.0f} s of processor time."]
         self._write("summary.md", "\n".join([*lines, ""]).encode())
 
     def _write(self, file: str, content: bytes) -> None:

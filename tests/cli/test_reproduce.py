@@ -70,7 +70,8 @@ def test_the_summary_tells_of_all_that_the_folder_holds(calls, tmp_path):
     run("small", "-o", tmp_path)
     run("other", "-o", tmp_path)
     lines = (tmp_path / "summary.md").read_text().splitlines()
-    assert [line.split("`")[1] for line in lines[2:]] == ["python -m papers small", "python -m papers other"]
+    assert [line.split("`")[1] for line in lines[2:4]] == ["python -m papers small", "python -m papers other"]
+    assert lines[-1] == "Together 2 experiments, 0 s of processor time."
 
 
 def test_a_record_cut_short_counts_for_nothing(calls, tmp_path):
