@@ -11,12 +11,13 @@ import sys
 from pathlib import Path
 from typing import NamedTuple
 
-from .judging import CLAIMS
+from .judging import CLAIMS, columns
 from .table import Table, read_tables, row
 
 STATES = ("implemented", "reproduced", "in part", "differs", "not judged", "not reproduced", "open")
 DONE = STATES[:2]
-SOURCE = r"([a-z0-9-]+)(?:#([^@:]+))?(?:@(\w+))?(?:: (.*))?"
+NOT_RUN = "has not been run"
+SOURCE = r"([a-z0-9-]+)(?:#([^@:]+))?(?:@([^:]+))?(?:: (.*))?"
 
 
 class Row(NamedTuple):
@@ -52,6 +53,8 @@ def look_up(state: str, folder: Path) -> tuple[str, str]:
         return state, ""
     found = [_words(source.strip(), folder) for source in state[1:].split(";")]
     words = [word for some, _ in found for word in some]
+    if all(shown.endswith(NOT_RUN) for _, shown in found):
+        return "open", found[0][1]
     return _state(words), "; ".join(shown for _, shown in found)
 
 
@@ -60,11 +63,13 @@ def _words(source: str, folder: Path) -> tuple[list[str], str]:
     name, part, key, claim = re.fullmatch(SOURCE, source).groups()  # type: ignore[union-attr]
     page = folder / f"{name}.md"
     if not page.exists():
-        return [], f"`{name}` has not been run"
+        return [], f"`{name}` {NOT_RUN}"
     table, _ = read_tables(page.read_text(encoding="utf-8"))
     if claim or key:
-        rows = (_part(table, CLAIMS if claim else part) if claim or part else table).rows
-        verdicts = [row[-1] for row in rows if (row[0].startswith(claim) if claim else row[0] == key) and row[-1]]
+        where = _part(table, CLAIMS if claim else part) if claim or part else table
+        at = columns(where, "verdict")[-1]
+        rows = [row for row in where.rows if (row[0].startswith(claim) if claim else row[0] == key)]
+        verdicts = [row[at] for row in rows if row[at]]
         if not verdicts:
             raise ValueError(f"{page}: no row begins {claim or key!r}")
     else:

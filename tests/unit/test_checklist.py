@@ -72,9 +72,9 @@ def test_states_follow_from_words(tmp_path):
     (tmp_path / "x.md").write_text(table.markdown("python -m papers x", 1.0), encoding="utf-8")
     assert look_up("= x", tmp_path) == ("reproduced", "`x`: all: matches 3")
     assert look_up("= x#words", tmp_path) == ("differs", "`x`: words: differs 1")
-    assert look_up("= x#What the paper@works; x", tmp_path)[0] == "in part"
+    assert look_up("= x#What the paper@it works; x", tmp_path)[0] == "in part"
     assert look_up("= x: it works", tmp_path) == ("differs", "`x`: differs 1")
-    assert look_up("= y", tmp_path) == ("not judged", "`y` has not been run")
+    assert look_up("= y", tmp_path) == ("open", "`y` has not been run")
     with pytest.raises(ValueError, match="no row begins 'it fails'"):
         look_up("= x: it fails", tmp_path)
 
