@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 from .bhmc import against_ward, animals, fashion
 from .bhmc_f import figures9_and_16
+from .comparators import comparators
 from .encoder import table2 as encoder_table2
 from .encoder_causes import causes
 from .encodings import encodings
@@ -28,6 +29,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "encoder-table1": table1_of_2018,
     "encoder-table2": encoder_table2,
     "encoder-causes": causes,
+    "encoder-comparators": comparators,
     "encodings": encodings,
     "unions-figure4": figure4,
     "unions-matching": matching,

@@ -6,6 +6,7 @@ shown, and a table that is judged twice says the same.
 
 from collections.abc import Callable
 
+from . import judges_comparators as comparators
 from . import judges_mixtures as mixtures
 from . import judges_rows as rows
 from . import judges_unions as unions
@@ -33,6 +34,7 @@ JUDGES: dict[str, Callable[[Table], None]] = {
     "encoder-table1": mixtures.table1_of_2018,
     "encoder-table2": mixtures.encoder_table2,
     "encoder-causes": fill,
+    "encoder-comparators": comparators.errors,
     "unions-figure4": unions.figure4,
     "unions-matching": unions.matching,
     "unions-shock": unions.shock,

@@ -44,7 +44,7 @@ def _parameters(function: Any) -> list[Parameter]:
 COMMANDS = {c.name or str(c.callback and c.callback.__name__): _parameters(c.callback) for c in app.registered_commands}
 
 # What each parameter that takes text or a path is; a new one must be put here, and into `check_outputs` if it writes.
-READS = {"paths", "model", "table", "classes"}
+READS = {"paths", "model", "table", "classes", "known"}
 WRITES = {
     "output": ".csv",
     "save": ".arbora",
@@ -54,12 +54,14 @@ WRITES = {
     "newick": ".nwk",
     "tree": ".json",
     "nodes": ".csv",
+    "template": ".csv",
 }
-NEITHER = {"read", "scheduler", "names", "columns", "hidden", "documents"}  # documents: a folder of new files
+NEITHER = {"column", "read", "scheduler", "names", "columns", "hidden", "documents"}  # documents: a folder of new files
 SUFFIX = {("convert", "output"): ".jsonl", ("report", "output"): ".html"}
 COLUMN = {("hierarchy", "classes")}  # names a column, not a file
 FOLDERS = {("demo", "output")}
 OF_MODELS = {"predict": "mixture", "encode": "mixture", "report": "mixture", "classify": "classifier"}
+OF_MODELS["label-nodes"] = "mixture"
 
 
 def parameters(command: str, kind: Any) -> list[str]:
@@ -80,6 +82,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     trees = make_documents(4, random_state=0)
     paths = {name: folder / f"{name}.arbora" for name in ("mixture", "classifier", "groups")}
     paths |= {"paths": folder / "trees.jsonl", "table": folder / "table.csv", "classes": folder / "classes.csv"}
+    paths["known"] = folder / "known.csv"
+    paths["known"].write_text("tree,node,output\n0,0,x\n")
     write_jsonl(trees, paths["paths"])
     rows = [[float(k % 3), float(k // 3)] for k in range(9)]
     paths["table"].write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))

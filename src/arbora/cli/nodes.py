@@ -10,7 +10,12 @@ MOST_PATH = 200  # characters; the end of a path is kept
 
 
 def node_columns(model: Any, forest: Forest) -> Columns:
-    """Columns about each node; nodes are numbered from 0 in each tree, children before their parents.
+    """Columns about each node, with its surprise."""
+    return {**label_columns(forest), "surprise": model.node_surprise(forest)}
+
+
+def label_columns(forest: Forest) -> dict[str, list[Any]]:
+    """Tree, number, label and path of each node, numbered from 0 in each tree, children before their parents.
 
     Labels in a path are joined by slashes; an empty one is missing.
     """
@@ -29,7 +34,7 @@ def node_columns(model: Any, forest: Forest) -> Columns:
         first += part.n_trees
         out["label"] += label
         out["path"] += path
-    return {**out, "surprise": model.node_surprise(forest)}
+    return out
 
 
 def _shortened(path: str) -> str:
