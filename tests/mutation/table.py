@@ -14,6 +14,7 @@ class Mutant(NamedTuple):
     file: str
     old: str  # occurs once in the file
     new: str
+    by: str  # the test that finds it first, in pytest's words; it runs alone, the others only if it passes
     tests: tuple[str, ...]
     compiled: bool  # whether the tests need compiled kernels
 
@@ -23,9 +24,9 @@ def read() -> list[Mutant]:
     with (Path(__file__).parent / "mutants.toml").open("rb") as file:
         sets = tomllib.load(file)["sets"]
     return [
-        Mutant(name, one["folder"] + file, old, new, tuple(one["tests"]), one["compiled"])
+        Mutant(name, one["folder"] + file, old, new, by[0] if by else "", tuple(one["tests"]), one["compiled"])
         for one in sets
-        for name, file, old, new in one["mutants"]
+        for name, file, old, new, *by in one["mutants"]
     ]
 
 

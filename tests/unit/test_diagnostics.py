@@ -281,6 +281,28 @@ def test_a_merger_is_the_best_there_is(loss, seed):
     assert after - scaled_loss(draws, before, loss) == pytest.approx(min(changes), abs=1e-9)
 
 
+def test_draws_count_by_their_weight():
+    """Co-clustering of distinct draws with unequal weights is that of the draws written out."""
+    draws = np.array([[0, 0, 1, 1], [0, 1, 1, 0], [0, 0, 0, 1]], np.int32)
+    weight = np.array([0.5, 0.125, 0.375])
+    share = np.zeros((2, 4))
+    kernels.add_together(draws, weight, np.array([2, 0]), share)
+    written_out = np.repeat(draws, (8 * weight).astype(int), axis=0)
+    np.testing.assert_allclose(share, diagnostics.co_clustering_matrix(written_out, rows=[2, 0]))
+    np.testing.assert_allclose(share[0], [0.375, 0.5, 1.0, 0.5])
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_the_rival_is_the_member_least_often_with_the_first(seed):
+    draws, target, _ = started("vi", TRUTH, seed)
+    members = np.random.default_rng(seed).permutation(30)
+    together = (draws.group[:, members] == draws.group[:, members[:1]]).mean(axis=0)
+    rival = kernels._rival(members, target)
+    assert together[members == rival] == together.min() < together[-1]
+    alike = members[together == 1.0]
+    assert kernels._rival(alike, target) == alike[0]
+
+
 @pytest.mark.parametrize("loss", LOSSES)
 @pytest.mark.parametrize("seed", range(4))
 @pytest.mark.parametrize("n_slots", [3, 9])

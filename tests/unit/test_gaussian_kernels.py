@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from arbora.models.gaussian import sampler as gs
 from arbora.models.gaussian.kernels import blocks as bl
 from arbora.models.gaussian.kernels import nested_gaussian as ng
+from arbora.models.gaussian.kernels import split_merge as sm
 from tests.reference import nested_gaussian as reference
 
 KINDS = ("single", "flat", "nested")
@@ -65,6 +66,35 @@ def test_weights_of_a_datum_are_ratios_of_joint_probabilities(kind, d):
         assert many == len(options)
         got = weight[:many] - weight[0]
         assert np.allclose(got, np.array(wanted) - wanted[0], atol=1e-10, rtol=0)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("how", ["within", "apart"])
+def test_the_gain_of_a_split_is_the_ratio_of_the_priors(kind, how):
+    """From the merged state and from the split one, for sub-clusters with and without siblings."""
+    if (kind, how) == ("single", "within"):
+        pytest.skip("a cluster is its one sub-cluster")
+    rng = np.random.default_rng(1)
+    setting, _ = setting_of(kind, 2, temper=0.0)
+    sampler = gs.NestedGibbs(rng.normal(size=(9, 2)), setting)
+    hyper = sampler.hyper(np.array([0.8, 1.3]), setting.low)
+    siblings = set()
+    for _ in range(20):
+        z, g = a_state(rng, 9, kind)
+        t = int(np.bincount(z).argmax())
+        members = np.flatnonzero(z == t)
+        n_two = int(rng.integers(1, len(members)))
+        split = z.copy()
+        split[members[-n_two:]] = len(g)
+        home = np.append(g, g[t] if how == "within" else g.max() + 1)
+        wanted = reference.log_prior(split, home, kind, 0.8, 1.3) - reference.log_prior(z, g, kind, 0.8, 1.3)
+        for state, groups, merged in ((z, g, True), (split, home, False)):
+            pool = filled(sampler, state, groups, hyper)
+            move, sizes = sm.WITHIN if how == "within" else sm.APART, (len(members) - n_two, n_two)
+            got = sm._log_gain(sampler.x, pool, hyper, move, (int(g[t]), merged), sizes, 0.0)
+            assert got == pytest.approx(wanted, abs=1e-10)
+        siblings.add(int((g == g[t]).sum()))
+    assert kind == "single" or len(siblings) > 1
 
 
 @pytest.mark.parametrize("kind", KINDS)

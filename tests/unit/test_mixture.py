@@ -81,6 +81,24 @@ def test_decode_finds_the_best_joint_states(absent, structure, n_slots):
         assert twin.joint_with_best_switches(tree, one, tuple(found), n_slots, 2) == pytest.approx(best, rel=1e-10)
 
 
+@pytest.mark.parametrize(("last", "deciding"), [(0.7, 0), (0.9, 1)])
+def test_children_that_crowd_in_the_last_slot_share_its_weight_when_decoded(last, deciding):
+    """A child alone in slot 0 against four in slot 1: each of the four has a quarter of the weight of the slot."""
+    tree = ab.Forest.from_nested([("r", [("a", []), ("b", []), ("b", []), ("b", []), ("b", [])])])
+    copies = np.array([[0.98, 0.02], [0.02, 0.98]])  # a parent takes the state of the child that decides
+    model = ab.HiddenTree.from_parameters(
+        leaf_prob=np.array([[0.99, 0.01], [0.01, 0.99], [0.5, 0.5]]),  # state 0 in slot 0, state 1 in slot 1
+        emission_prob=np.full((2, 3), 1.0 / 3.0),
+        switch_prob=np.array([1.0 - last, last]),
+        transition_prob=np.stack([copies, copies]),
+        vocabulary=tree.vocabulary,
+        absent="literal",
+    )
+    states = model.decode(tree)
+    assert states[tree.slot < 0] == deciding
+    np.testing.assert_array_equal(states[tree.slot >= 0], tree.slot[tree.slot >= 0] > 0)
+
+
 def test_encoding_sums_node_posteriors_by_slot(model, forest):
     some = forest.take([0, 5, 0, 7])
     dense = model.transform(some)
