@@ -1,14 +1,17 @@
 """`arbora hierarchy`: tables in all their forms, outputs, and what is refused."""
 
+import contextlib
 import csv
 import json
+import os
+import sys
 
 import numpy as np
 import pytest
 from typer.testing import CliRunner
 
 import arbora
-from arbora.cli import app
+from arbora.cli import app, main
 from arbora.errors import ReadError
 from arbora.io.tables import read_table
 from tests.pages import page_data
@@ -53,6 +56,23 @@ def test_outputs_agree_with_each_other(table, tmp_path, model):
     assert np.array_equal(tree.labels(1), stored.labels_)
     assert "r19" in (tmp_path / "t.nwk").read_text()
     assert (tmp_path / "p.png").read_bytes()[:4] == b"\x89PNG"
+
+
+@pytest.mark.parametrize("more", [(), ("--json",)])
+def test_a_reader_that_has_had_enough(table, monkeypatch, more):
+    """As in `arbora hierarchy data.csv | head -1`, when head is gone before the first line."""
+    read, write = os.pipe()
+    os.close(read)
+    closed = os.fdopen(write, "w")
+    words = ["arbora", "hierarchy", str(table), "--classes", "kind", "--model", "dpgmm", *FAST, *more]
+    with monkeypatch.context() as patched, pytest.raises(SystemExit) as end:
+        patched.setattr(os, "dup2", lambda *_: None)  # what becomes of the stdout of this process
+        patched.setattr(sys, "stdout", closed)
+        patched.setattr(sys, "argv", words)
+        main()
+    with contextlib.suppress(BrokenPipeError):
+        closed.close()
+    assert end.value.code == 141
 
 
 def test_a_page_at_the_fit_and_one_of_the_saved_model(table, tmp_path):

@@ -69,6 +69,22 @@ def test_first_run_says_that_it_compiles(corpus: Path, tmp_path: Path) -> None:
     assert third == ["compiling; ARBORA_NO_CACHE is set", *second]
 
 
+def test_closed_standard_streams_change_no_file(corpus: Path, tmp_path: Path) -> None:
+    """Neither a traceback nor output in the file that would otherwise take the number of a closed stream."""
+    code = f"import sys; sys.path.insert(0, {SOURCE!r}); from arbora.__main__ import main; main()"
+    files = []
+    for name, closed in (("open.jsonl", ""), ("closed.jsonl", "<&- >&- 2>&-"), ("some.jsonl", ">&-")):
+        files.append(tmp_path / name)
+        words = [sys.executable, "-c", code, "convert", str(corpus), str(files[-1])]
+        done = subprocess.run(["bash", "-c", f'"$@" {closed}', "bash", *words], capture_output=True, text=True)
+        assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
+    assert len({file.read_bytes() for file in files}) == 1
+    words = [sys.executable, "-c", code, "info", "-q", str(corpus)]
+    for closed in (">&-", "<&- >&- 2>&-"):
+        done = subprocess.run(["bash", "-c", f'"$@" {closed}', "bash", *words], capture_output=True, text=True)
+        assert (done.returncode, done.stderr) == (0, "")
+
+
 @pytest.mark.parametrize(
     "args", [("info", "-q", "CORPUS"), ("info", "-q", "CORPUS", "--json"), ("formats",), ("--help",)]
 )
