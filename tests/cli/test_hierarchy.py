@@ -65,11 +65,12 @@ def test_a_reader_that_has_had_enough(table, monkeypatch, more):
     os.close(read)
     closed = os.fdopen(write, "w")
     words = ["arbora", "hierarchy", str(table), "--classes", "kind", "--model", "dpgmm", *FAST, *more]
-    with monkeypatch.context() as patched, pytest.raises(SystemExit) as end:
+    with monkeypatch.context() as patched:
         patched.setattr(os, "dup2", lambda *_: None)  # what becomes of the stdout of this process
         patched.setattr(sys, "stdout", closed)
         patched.setattr(sys, "argv", words)
-        main()
+        with pytest.raises(SystemExit) as end:
+            main()
     with contextlib.suppress(BrokenPipeError):
         closed.close()
     assert end.value.code == 141

@@ -76,12 +76,12 @@ def test_closed_standard_streams_change_no_file(corpus: Path, tmp_path: Path) ->
     for name, closed in (("open.jsonl", ""), ("closed.jsonl", "<&- >&- 2>&-"), ("some.jsonl", ">&-")):
         files.append(tmp_path / name)
         words = [sys.executable, "-c", code, "convert", str(corpus), str(files[-1])]
-        done = subprocess.run(["bash", "-c", f'"$@" {closed}', "bash", *words], capture_output=True, text=True)
+        done = subprocess.run(["/bin/sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, text=True)
         assert (done.returncode, "Traceback" in done.stderr) == (0, False), done.stderr
     assert len({file.read_bytes() for file in files}) == 1
     words = [sys.executable, "-c", code, "info", "-q", str(corpus)]
     for closed in (">&-", "<&- >&- 2>&-"):
-        done = subprocess.run(["bash", "-c", f'"$@" {closed}', "bash", *words], capture_output=True, text=True)
+        done = subprocess.run(["/bin/sh", "-c", f'"$@" {closed}', "sh", *words], capture_output=True, text=True)
         assert (done.returncode, done.stderr) == (0, "")
 
 
