@@ -2,6 +2,7 @@
 
 import json
 import logging
+import time
 
 import dendropy
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from arbora import Forest, ReadError, read
+from arbora.errors import SkippedFilesWarning
 from arbora.io import read_dotbracket, read_nexus, read_swc, read_traces
 from arbora.io.spans import spans_of
 from tests.examples import preorder
@@ -179,6 +181,56 @@ def test_nexus(tmp_path):
 def test_what_is_no_nexus(tmp_path, text, said):
     with pytest.raises(ReadError, match=said):
         read_nexus(put(tmp_path, "a.nex", text))
+
+
+N_LONG = 40_000
+
+
+@pytest.mark.parametrize(
+    ("reader", "text"),
+    [
+        (read_nexus, "#NEXUS begin trees; tree" + " " * N_LONG + "; end;"),
+        (read_nexus, "#NEXUS begin trees; tree" + "[]" * N_LONG + "a; end;"),
+        (read_nexus, "#NEXUS begin taxa; taxlabels " + "a b," * N_LONG + "; end;"),
+        (read_dotbracket, "." * N_LONG + "?"),
+        (read_dotbracket, "(" * N_LONG + " ?" * N_LONG),
+    ],
+)
+def test_text_made_to_take_long_is_refused_at_once(tmp_path, reader, text):
+    """Quadratic time would be half a minute here."""
+    path = put(tmp_path, "a.txt", text)
+    start = time.process_time()
+    with pytest.raises(ReadError):
+        reader(path)
+    assert time.process_time() - start < 2.0
+
+
+def test_nests_of_any_depth(tmp_path):
+    n = 100_000
+    nexus = put(tmp_path, "a.nex", f"#NEXUS begin trees; tree a = {'(' * n}a{')' * n}; end;")
+    assert read_nexus(nexus).n_nodes == n + 1
+    assert read_dotbracket(put(tmp_path, "a.dbn", "(" * n + "." + ")" * n)).n_nodes == n + 2
+
+
+def test_a_line_of_many_taxa(tmp_path):
+    labels = " ".join(f"t{i}" for i in range(N_LONG))
+    text = f"#NEXUS begin taxa; taxlabels {labels}; end; begin trees; tree a = (1,{N_LONG}); end;"
+    start = time.process_time()
+    forest = read_nexus(put(tmp_path, "a.nex", text))
+    assert time.process_time() - start < 2.0
+    assert forest.vocabulary == ("t0", f"t{N_LONG - 1}")
+
+
+def test_a_bad_file_does_not_count_its_broken_traces(tmp_path, caplog):
+    """What is left out as a whole is not told again as a trace without its root."""
+    orphan = {"traceId": "t", "spanId": "a", "parentSpanId": "x", "name": "n", "startTimeUnixNano": "1"}
+    twice = [dict(orphan, traceId="u", parentSpanId="")] * 2
+    good = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [dict(orphan, parentSpanId="")]}]}]})
+    bad = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [orphan, *twice]}]}]})
+    files = [put(tmp_path, "a.otlp.json", good), put(tmp_path, "b.otlp.json", bad)]
+    with pytest.warns(SkippedFilesWarning, match="two spans have the id 'a'"):
+        assert read_traces(files, broken="split", on_error="skip").n_trees == 1
+    assert "traces" not in caplog.text
 
 
 def test_burn_in_that_leaves_nothing(tmp_path):

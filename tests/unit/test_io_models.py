@@ -58,6 +58,8 @@ def test_branches_in_branches(tmp_path):
         ("{Neu5Ac(a2-3)}Gal", "line 1, column 14: found '}', wanted sugars.*parts of unknown place are no trees"),
         ("Gal(b1-4", "x"),
         ("Gal(b1 4)Glc", "line 1, column 9: found"),
+        ("Gal(b1-4)\0Glc", "line 1, column 10: found '.x00Glc', wanted the name of a sugar without control"),
+        ("\0\0\0", "line 1, column 1: found .* wanted the name of a sugar"),
         ("Gal b", "line 1, column 4: no linkage after 'Gal'"),
     ],
 )

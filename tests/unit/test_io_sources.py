@@ -135,6 +135,17 @@ def test_bad_policy(corpus):
         read_xml(corpus, on_error="ignore")
 
 
+def test_files_without_a_tree_are_told(tmp_path, caplog):
+    """An empty file is an empty forest, as `write_jsonl` writes one; among others it is told."""
+    empty, blank = put(tmp_path / "a.jsonl", ""), put(tmp_path / "b.jsonl", "\n \n")
+    assert read_jsonl(empty).n_trees == read_jsonl(blank).n_trees == 0
+    assert not caplog.text
+    put(tmp_path / "c.jsonl", '{"label": "a"}\n')
+    assert read_jsonl(tmp_path).n_trees == 1
+    assert "2 of 3 files have no tree in them, such as " in caplog.text
+    assert empty in caplog.text
+
+
 def test_good_files_do_not_warn(corpus):
     with warnings.catch_warnings():
         warnings.simplefilter("error")

@@ -72,6 +72,15 @@ def test_rows_that_a_quote_or_comma_spoils_are_told_with_their_line(tmp_path, te
         table(tmp_path, text)
 
 
+@pytest.mark.parametrize("text", ["a;b\n1,5;2\n-3,25;4\n", "1,5;2;3\n2;3;4\n", "a;b\n,5;2\n1,5e3;4\n"])
+def test_decimal_commas_are_not_names(tmp_path, text):
+    path = tmp_path / "t.csv"
+    path.write_text(text)
+    with pytest.raises(ReadError, match=r"line \d, column '.': '[,15]*' has a decimal comma, wanted a point"):
+        read_table(path)
+    assert read_table(path, names="1").names[0] in ("1,5", ",5")
+
+
 def test_quotes_in_order_are_read(tmp_path):
     found = table(tmp_path, 'n,x\n"a,b",1\n"say ""x""",2\nit"s,3\n')
     assert found.names == ["a,b", 'say "x"', 'it"s']

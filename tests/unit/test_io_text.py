@@ -106,6 +106,8 @@ def test_newick_names(tmp_path):
         ("(a:);", ", line 1, column 3: found ':', wanted one number after ':'"),
         ("(a:1:2);", ", line 1, column 5: found ':', wanted one number after ':'"),
         ("(a:long)b;", ", line 1, column 4: found the branch length 'long', wanted a number"),
+        ("(a:1_0)b;", ", line 1, column 4: found the branch length '1_0', wanted a number"),
+        ("(a:\u0661)b;", ", line 1, column 4: found the branch length '\u0661', wanted a number"),
         ("('a,b);", ', line 1, column 2: found "\'"'),
         ("(a,b)c;\n(a[x,b);", ", line 2, column 3: the comment is not closed, wanted ']'"),
         ("(a],b);", ", line 1, column 3: found ']' without '['"),

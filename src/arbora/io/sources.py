@@ -255,7 +255,7 @@ def _read(
     if policy.max_bytes < 1:
         raise ReadError(f"max_bytes={policy.max_bytes}; wanted 1 or more")
     files = find_files(source, (format,))
-    sink, skipped = _sink.get(), _Skipped()
+    sink, skipped, empty = _sink.get(), _Skipped(), list[str]()
     columns = Columns() if sink is None else Columns(sink.own_classes, sink.class_kind)
     with Progress("reading", len(files), policy.progress) as bar:
         for number, path in enumerate(files):
@@ -276,6 +276,8 @@ def _read(
                     raise ReadError(skipped.reasons[-1]) from None
             else:
                 columns.end_file(path, mark)
+                if len(columns.name) == mark.trees and (sink is None or not sink.lines_done()):
+                    empty.append(path)
                 if sink is not None and columns.n_nodes >= sink.max_nodes:
                     if finish is not None:
                         finish(columns)
@@ -284,6 +286,8 @@ def _read(
     if skipped.reasons and not columns.name and not (sink is not None and sink.took_trees()):
         raise ReadError(f"nothing could be read; the first reason: {skipped.reasons[0]}")
     skipped.warn()
+    if empty and len(files) > 1:
+        logger.warning("%d of %d files have no tree in them, such as %s", len(empty), len(files), empty[0])
     if finish is not None:
         finish(columns)
     if sink is not None:

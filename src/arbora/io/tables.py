@@ -24,6 +24,7 @@ MAX_BYTES = 10**9
 _DELIMITERS = ",;\t|"
 # What Python's float takes besides (1_000, digits of other scripts, nan, infinity) is more often a name than a number.
 _NUMBER = re.compile(r"[ \t]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t]*")
+_DECIMAL_COMMA = re.compile(r"[ \t]*[-+]?[0-9]*,[0-9]+(?:[eE][-+]?[0-9]+)?[ \t]*")
 _NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "inf", "infinity", "?"}  # what stands where a number is not there
 
 
@@ -131,7 +132,7 @@ def _has_no_value(cell: str) -> bool:
 
 def _is_title(cells: list[str]) -> bool:
     """Whether cells name columns: one of them is a word, and not one that stands for a number that is not there."""
-    words = [cell for cell in cells if not _is_number(cell)]
+    words = [cell for cell in cells if not _is_number(cell) and not _DECIMAL_COMMA.fullmatch(cell)]
     return len(words) == len(cells) > 0 or not all(map(_has_no_value, words))
 
 
@@ -139,6 +140,10 @@ def _holds_names(body: list[tuple[int, list[str]]], where: str, column: str) -> 
     """Whether the first column is one of names: not every cell is a number.  Says so if some are."""
     others = [(line, cells[0]) for line, cells in body if not _is_number(cells[0])]
     words = [(line, cell) for line, cell in others if not _has_no_value(cell)]
+    if words and all(_DECIMAL_COMMA.fullmatch(cell) for _, cell in words):
+        line, cell = words[0]
+        what = f"{cell.strip()!r} has a decimal comma, wanted a point; write the numbers with points"
+        raise ReadError(f"{where}, line {line}, column {column!r}: {what}, or name the column of names")
     if words and len(others) < len(body):
         line, cell = words[0]
         message = "%s: the column %r is taken for names of rows, since %r in line %d is no number"

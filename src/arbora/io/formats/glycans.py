@@ -107,6 +107,10 @@ def _residues(text: str) -> list[Residue]:
             if before == len(found):
                 raise Fault("the branch is empty, wanted a sugar in it", None, column)
         else:
+            if not (name.isprintable() and (linkage or "").isprintable()):
+                raise Fault(
+                    f"found {shown(token[0])}, wanted the name of a sugar without control characters", None, column
+                )
             if linkage is None and parent >= 0:
                 raise Fault(f"no linkage after {shown(name)}, wanted one as in (b1-4)", None, column + len(name))
             found.append(Residue(name, (linkage or "").rstrip("-") if parent < 0 else linkage, parent, column))

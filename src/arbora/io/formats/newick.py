@@ -196,14 +196,21 @@ def _label(token: re.Match[str], name: str | None, naming: Naming, columns: Colu
     """Number of the label that the name, and the length if it counts, make."""
     name = naming.full.get(name, name) if name else naming.unnamed
     if token[3] is not None:
-        try:
-            length = float(token[3])
-        except ValueError:
+        length = _length(token[3])
+        if length is None or (naming.length_bins is not None and not math.isfinite(length)):
             what = f"found the branch length {shown(token[3])}, wanted a number"
-            raise Fault(what, *position(token.string, token.start(3))) from None
+            raise Fault(what, *position(token.string, token.start(3)))
         if naming.length_bins is not None:
             name = f"{name or ''}|{bisect_right(naming.length_bins, length)}"
     return label_code(columns.words, name)
+
+
+def _length(text: str) -> float | None:
+    """A branch length, which some programs write as nan; None for what Python takes besides, such as 1_000."""
+    try:
+        return float(text) if text.isascii() and "_" not in text else None
+    except ValueError:
+        return None
 
 
 def _wanted(sign: str, n_open: int) -> str:

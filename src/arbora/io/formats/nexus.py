@@ -16,7 +16,8 @@ from .newick import Annotations, Naming, add_trees, checked_bins, without_commen
 _END = re.compile(r"'[^']*(?:''[^']*)*'|(;)")  # of a command; a name in quotes may have a semicolon in it
 _WORD = re.compile(r"\s*(?:'([^']*(?:''[^']*)*)'|([^\s',;=]+)|([,=]))")
 _HEAD = re.compile(r"\s*([^\s=;]+)")
-_TREE = re.compile(r"\s*u?tree\s*\*?\s*(?:'[^']*(?:''[^']*)*'|[^\s=']+)\s*=", re.IGNORECASE)
+# What is taken stays taken (*+): blanks shared out between two of them in every way would take quadratic time.
+_TREE = re.compile(r"\s*+u?tree\s*+(?:\*\s*+)?(?:'[^']*(?:''[^']*)*'|[^\s=']+)\s*+=", re.IGNORECASE)
 
 
 def read_nexus(
@@ -160,7 +161,8 @@ def _words(text: str, command: _Command) -> list[tuple[str, bool, int]]:
 def _numbered(text: str, command: _Command) -> dict[str, str]:
     """Taxa by their number, except where the number is itself the name of a taxon."""
     labels = [word for word, is_sign, _ in _words(text, command) if not is_sign]
-    return {str(n): label for n, label in enumerate(labels, 1) if str(n) not in labels}
+    names = set(labels)
+    return {str(n): label for n, label in enumerate(labels, 1) if str(n) not in names}
 
 
 def _translated(text: str, command: _Command) -> dict[str, str]:

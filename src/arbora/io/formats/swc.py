@@ -163,7 +163,7 @@ def _whole(text: str, what: str, line: int) -> int:
 
 def _number(text: str, line: int) -> float:
     try:
-        value = float(text)
+        value = float(text) if text.isascii() and "_" not in text else math.nan
     except ValueError:
         value = math.nan
     if not math.isfinite(value):

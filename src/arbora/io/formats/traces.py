@@ -98,8 +98,8 @@ def read_traces(
         traces: dict[str, list[Span]] = {}
         for span in _spans(decode(read_bytes(path, max_bytes))):
             traces.setdefault(span.trace, []).append(span)
-        for trace, spans in traces.items():
-            n_broken += _add_trace(spans, f"{path}#{trace}", label, broken, columns, asked)
+        found = [_add_trace(spans, f"{path}#{trace}", label, broken, columns, asked) for trace, spans in traces.items()]
+        n_broken += sum(found)  # at the end, because a fault takes the whole file back
 
     forest = read_files(source, "traces", read_file, Policy(on_error, vocabulary, progress, max_bytes))
     if n_broken:
