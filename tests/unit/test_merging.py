@@ -132,3 +132,10 @@ def test_components_without_trees_make_no_level() -> None:
     model.labels_ = np.where(model.labels_ >= 3, 0, model.labels_)
     assert [level.n_groups for level in coarser_levels(model, model.labels_)] == [2, 1]
     assert coarser_levels(ab.HiddenTree(2, max_iter=2, tol=0, random_state=0).fit(TREES), model.labels_) == []
+
+
+@pytest.mark.compiled
+def test_leaves_of_the_hierarchy_have_the_names_of_trees():
+    forest = ab.Forest.from_nested([("a", ["b", "c"])] * 4 + [("d", ["e"])] * 4).with_name([f"t{i}" for i in range(8)])
+    model = ab.PatternMixture(2, n_chains=1, n_iter=2, random_state=0).fit(forest)
+    assert all(f"t{i}" in model.hierarchy_.to_newick() for i in range(8))

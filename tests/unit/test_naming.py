@@ -88,6 +88,15 @@ def test_keys_of_json_are_words() -> None:
     assert not any(mark in name for name in names for mark in ("{}", "[]", "#", "^", "$"))
 
 
+def test_rules_and_skeletons_of_json_are_json() -> None:
+    document = ("{}", [("tags", [("[]", ["#string", "#string"])]), ("name", ["#string"]), ("on", ["#boolean"])])
+    other = ("{}", [("id", ["#number"])])
+    first, second = name_groups([document] * 4 + [other] * 4, [0] * 4 + [1] * 4)
+    assert first.skeleton_text == "{tags: [string, string], name: string, on: boolean}"
+    assert first.patterns[0].text == "{tags: [...], name: string, on: boolean}"
+    assert second.skeleton_text == "{id: number}"
+
+
 def test_groups_of_one_name_are_told_apart() -> None:
     one = [("r", ["a", "b"])] * 4 + [("r", ["a", "c"])] * 4
     two = [("r", ["a", "b"])] * 5 + [("r", ["a", "c"])] * 3

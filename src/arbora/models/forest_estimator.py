@@ -23,6 +23,8 @@ from .model_file import SavedEstimator, versions
 
 log = logging.getLogger(__name__)
 
+MOST_NAMED = 100_000  # trees whose names a fitted model keeps for its hierarchy
+
 
 class ForestEstimator(SavedEstimator):
     """A scikit-learn estimator whose samples are trees; subclasses name what they save."""
@@ -95,6 +97,8 @@ class ForestEstimator(SavedEstimator):
         return sparse.csr_array(codes), "the codes of the model"
 
     def _record_provenance(self, forest: Forest) -> None:
+        names = forest.name if isinstance(forest, Forest) and forest.n_trees <= MOST_NAMED else None
+        self._tree_names = None if names is None else [str(name) for name in names]
         self.provenance_: dict[str, Any] = {
             "model": type(self).__name__,
             "params": self._plain_params(),

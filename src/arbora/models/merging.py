@@ -51,13 +51,17 @@ class GroupsWithinGroups:
 
     @property
     def hierarchy_(self) -> Hierarchy:
-        """The training trees in groups within groups: levels of 2, 3, ... groups, down to all components in use."""
+        """The training trees in groups within groups: levels of 2, 3, ... groups, down to all components in use.
+
+        Leaves have the names of the trees; a model from a file has numbers, unless the file holds the names.
+        """
         check_is_fitted(self, "labels_")
         steps = self._groupings()[::-1][1:]  # coarse to fine, below the root
         levels = [group[self.labels_] for group in steps]
         kept = [x for x, level in enumerate(levels) if _n(level) > (1 if x == 0 else _n(levels[x - 1]))]
         table = np.stack([levels[x] for x in kept]) if kept else np.empty((0, len(self.labels_)), np.int64)
-        return Hierarchy.from_levels(table, getattr(self, "names_", None))
+        names = getattr(self, "names_", None) or getattr(self, "_tree_names", None)
+        return Hierarchy.from_levels(table, names if names is not None and len(names) == len(self.labels_) else None)
 
     def cut(self, n: int) -> Ints:
         """Groups of the training trees after merging down to n of them, 0, 1, ... by decreasing size."""

@@ -12,6 +12,7 @@ from ...errors import SettingError
 from ...forest.forest import Forest
 from ..forest_estimator import open_or_convert
 from .families import FIRST_LABEL
+from .json_notation import is_json, json_label, json_node, writer_of
 from .kernels.keys import END, START
 from .phrases import Named, contrast_of, short_names
 from .table import PatternTable, Writer, quoted
@@ -87,7 +88,7 @@ class Namer:
 
     >>> namer = Namer([("a", ["b", "c"])] * 3 + [("d", ["e"])] * 2)
     >>> [group.name for group in namer.name([0, 0, 0, 1, 1])], [group.name for group in namer.name([0, 0, 0, 0, 0])]
-    (['a, b, c', 'd, e'], ['all trees'])
+    (['a, b, c', 'd, e'], ['a, b, c'])
     """
 
     def __init__(self, forest: Any):
@@ -106,7 +107,7 @@ class Namer:
         chosen = _some_of_each(group, n_groups)
         (sample, rows, patterns), group = self._count(chosen), group[chosen]
         lifts = _lifts(rows, group, n_groups, patterns.table.family_of_columns())
-        writer = Writer(patterns.table, patterns.vocabulary_)
+        writer = writer_of(patterns.table, patterns.vocabulary_)
         size = np.bincount(group, minlength=n_groups)
         contrast = contrast_of(lifts.n_with, size)
         names = short_names(
@@ -115,10 +116,11 @@ class Namer:
             size,
         )
         picked = [_pick(lifts.coverage[k], lifts.lift[k], patterns.table, writer, n) for k in range(n_groups)]
+        json = is_json(patterns.vocabulary_)
         out = []
         for k, name in enumerate(names):
             skeleton = None if k == skip else _skeleton(sample, group == k, lifts.coverage[k], patterns.table)
-            out.append(GroupName(name, picked[k], skeleton, "" if skeleton is None else _as_text(skeleton)))
+            out.append(GroupName(name, picked[k], skeleton, "" if skeleton is None else _as_text(skeleton, json)))
         return out
 
     def _count(self, chosen: Ints) -> _Counted:
@@ -288,8 +290,11 @@ def _node(forest: Forest, code: int) -> dict[str, Any]:
     return {"label": forest.vocabulary[code - FIRST_LABEL]}
 
 
-def _as_text(node: dict[str, Any]) -> str:
+def _as_text(node: dict[str, Any], json: bool) -> str:
     label = node["label"]
-    own = quoted(label) if label is not None else "*" if node.get("unseen") else "?"
-    children = ", ".join(_as_text(child) for child in node.get("children", []))
-    return f"{own}({children})" if children else own
+    known = json_label if json else quoted
+    own = known(label) if label is not None else "*" if node.get("unseen") else "?"
+    children = ", ".join(_as_text(child, json) for child in node.get("children", []))
+    if not children:
+        return own
+    return json_node(own, children) if json else f"{own}({children})"

@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from .families import FIRST_LABEL, MISSING_CODE, UNSEEN_CODE
+from .json_notation import JSON_WORDS, is_json
 from .kernels.keys import END, START
 from .table import PatternTable
 
@@ -15,7 +16,7 @@ Ints = NDArray[np.int64]
 
 FAMILIES = ("labels", "pairs", "bigrams", "rules")
 #: How much of its contrast a thing keeps: simple things make better names.
-SIMPLE = {"labels": 1.0, "pairs": 0.85, "bigrams": 0.7, "rules": 0.7}
+SIMPLE = {"labels": 1.0, "pairs": 0.85, "bigrams": 0.7, "rules": 0.72}
 MOST_PHRASES = 3
 MOST_CHILDREN = 3  # of a rule in a name
 MOST_TRIED = 60  # candidates of a group
@@ -24,16 +25,6 @@ AS_GOOD = 0.5  # share of the best contrast that further phrases have at the lea
 LEAST_MISSING = 0.5  # contrast from which on a label that a group lacks is worth a word
 LONGEST_LABEL = 28  # characters
 OTHER_SIZE = 2.0  # times larger or smaller, from which on sizes name a group
-
-#: Labels that the reader of JSON gives to what has no key.
-JSON_WORDS = {
-    "{}": "object",
-    "[]": "list",
-    "#string": "text",
-    "#number": "number",
-    "#boolean": "true or false",
-    "#null": "null",
-}
 
 
 class Contrast(NamedTuple):
@@ -99,7 +90,8 @@ def _own(named: Named, k: int) -> list[str]:
     spare: list[str] = []  # says nothing of labels, as "list of texts"
     used: set[int] = set()
     best = 0.0
-    for j in np.argsort(-score, kind="stable")[:MOST_TRIED].tolist():
+    tried = np.argsort(-score, kind="stable")[:MOST_TRIED].tolist()
+    for j in sorted(tried, key=lambda j: (-round(float(score[j]), 6), _codes(named, j))):
         if score[j] < max(LEAST_CONTRAST, AS_GOOD * best):
             break
         told = _phrase(named, j)
@@ -165,25 +157,25 @@ def _simplicity(named: Named) -> Floats:
 # ---- words ----------------------------------------------------------------------------------------------------------
 
 
+def _codes(named: Named, column: int) -> list[int]:
+    """The labels of a column, by code; marks are below zero."""
+    keys = named.table.keys[named.table.families[named.keys[column, 0]]]
+    number = int(named.keys[column, 1])
+    return [int(code) for code in keys.symbol[keys.start[number] : keys.start[number + 1]]]
+
+
 def _phrase(named: Named, column: int) -> tuple[str, set[int]] | None:
     """A column in words, and the labels it speaks of; None if it says nothing that a simpler one does not."""
-    family, number = named.table.families[named.keys[column, 0]], int(named.keys[column, 1])
-    keys = named.table.keys[family]
-    codes = keys.symbol[keys.start[number] : keys.start[number + 1]].tolist()
+    family, codes = named.table.families[named.keys[column, 0]], _codes(named, column)
     if MISSING_CODE in codes or UNSEEN_CODE in codes:
         return None
-    json = _is_json(named.vocabulary)
+    json = is_json(named.vocabulary)
     words = [_word(named.vocabulary, code, json) if code >= FIRST_LABEL else "" for code in codes]
     plain = [
         code >= FIRST_LABEL and not (json and named.vocabulary[code - FIRST_LABEL] in JSON_WORDS) for code in codes
     ]
     text = {"labels": _label, "pairs": _pair, "bigrams": _bigram, "rules": _rule}[family](codes, words, plain, json)
     return None if text is None else (text, {code for code, own in zip(codes, plain, strict=True) if own})
-
-
-def _is_json(vocabulary: Sequence[str]) -> bool:
-    known = set(vocabulary)
-    return bool({"{}", "[]"} & known) and any(word in known for word in JSON_WORDS if word.startswith("#"))
 
 
 def _word(vocabulary: Sequence[str], code: int, json: bool) -> str:

@@ -184,6 +184,10 @@ class Writer:
     def label(self, code: int) -> str:
         return _MARKS[code] if code < FIRST_LABEL else quoted(self.vocabulary[code - FIRST_LABEL])
 
+    def node(self, head: str, inside: str) -> str:
+        """A node with its children."""
+        return f"{head}({inside})"
+
     def text(self, family: str, number: int) -> str:
         """One key of a family as text, as `a(b, b, c)`."""
         keys = self.table.keys[family]
@@ -199,11 +203,11 @@ class Writer:
         if family == "paths":
             return "/".join(words)
         if family == "bigrams":
-            return f"{words[0]}({_adjacent(symbol, words)})"
+            return self.node(words[0], _adjacent(symbol, words))
         if family == "labels" or len(words) == 1:
             return words[0]
         inside = ", ".join(words[1:])
-        return f"{words[0]}{{{inside}}}" if family == "sets" else f"{words[0]}({inside})"
+        return f"{words[0]}{{{inside}}}" if family == "sets" else self.node(words[0], inside)
 
     def texts(self, columns: NDArray[Any]) -> list[str]:
         """Texts of columns."""
