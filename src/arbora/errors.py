@@ -63,3 +63,7 @@ class ContentWarning(UserWarning):
 
 class InexactWarning(UserWarning):
     """A search ended at its budget: what it found is legal, but perhaps not the best."""
+
+
+class StatesUsedUpWarning(UserWarning):
+    """A model that learns its number of hidden states uses all that it may have."""

@@ -39,8 +39,9 @@ def fit_single(forest: Forest, components: int | None, settings: dict[str, Any],
     """One hidden tree model; clusters are states of the root."""
     with Interrupts() as interrupts, teller.working("fitting one hidden tree"):
         model = HiddenTree(**settings).fit(forest)
-    how = f"One model of {counted(model.n_states, 'state')}; a cluster is a state of the root."
-    how += _in_use(model, model.n_states)
+    n_states = int(model.n_states_) if model.n_states == "infer" else model.n_states
+    how = f"One model of {counted(n_states, 'state')}; a cluster is a state of the root."
+    how += _in_use(model, n_states)
     return fit_by_em(model, how, interrupts.heard, {}, model.assign(forest))
 
 

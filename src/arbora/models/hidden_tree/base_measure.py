@@ -36,11 +36,14 @@ _SEED = 20170  # the same for every tree: an estimate depends on its tree alone
 _CHUNK = 2**22  # cells of dense shape counts at a time
 
 
-def evidence(model: "SwitchingTree", batch: "Batch", priors: Priors) -> Evidence:
-    """Log P(tree) with the parameters of its component integrated out under their prior, of every tree."""
+def evidence(model: "SwitchingTree", batch: "Batch", priors: list[Priors]) -> Evidence:
+    """Log P(tree) with the parameters of its component integrated out under their prior, of every tree.
+
+    Of several priors, which differ in their rows of states alone, each replicate takes the next: their mean.
+    """
     log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
     for rows, shard in zip(batch.rows, batch.shards, strict=True):
-        shape = branching_evidence(model, priors, shard)
+        shape = branching_evidence(model, priors[0], shard)
         labels = label_evidence(model, priors, shard)
         log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
         error[rows] = labels.error[shard.tree_id]
@@ -65,11 +68,15 @@ def branching_evidence(model: Any, priors: Any, shard: SharedForest) -> Floats:
     return out
 
 
-def label_evidence(model: "SwitchingTree", priors: Priors, shard: SharedForest) -> Evidence:
+def label_evidence(model: "SwitchingTree", priors: list[Priors], shard: SharedForest) -> Evidence:
     """Log probability of the labels of each distinct tree given its shape, by sequential imputation."""
     units = shard.units
-    dirichlet = (priors.leaf, priors.emission, priors.switch, priors.transition)
-    urns = impute.Model(model.n_slots, model.n_labels, model.n_states, READING[model.absent], *dirichlet)
+    sizes = (model.n_slots, model.n_labels, model.n_states, READING[model.absent])
+    n = model.n_states
+    urns = [
+        impute.Model(*sizes, by_state(one.leaf, n + 1), one.emission, one.switch, by_state(one.transition, n))
+        for one in priors
+    ]
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)
@@ -77,15 +84,22 @@ def label_evidence(model: "SwitchingTree", priors: Priors, shard: SharedForest) 
     return out
 
 
+def by_state(alpha: Any, n: int) -> Floats:
+    """Dirichlet parameters of a row from one number, or from an array with one for each state."""
+    values = np.ravel(alpha).astype(np.float64)
+    return np.full(n, values[0]) if len(values) == 1 else np.append(values, np.zeros(n - len(values)))
+
+
 def of_tree(
-    log_evidence: Any, units: tuple[NDArray[np.int32], ...], order: NDArray[np.int64], model: Any
+    log_evidence: Any, units: tuple[NDArray[np.int32], ...], order: NDArray[np.int64], models: list[Any]
 ) -> tuple[float, float]:
     """Log of the mean of some independent estimates and its standard error; more particles while it is large."""
     rng = np.random.default_rng(_SEED)
     value, error = 0.0, np.inf
     for n_particles in N_PARTICLES:
         n = max(N_PARTICLES[0], min(n_particles, MOST_WORK // len(order)))
-        logs = np.array([log_evidence(rng, units, order, model, n) for _ in range(N_REPLICATES)])
+        every = (models[x % len(models)] for x in range(N_REPLICATES))
+        logs = np.array([log_evidence(rng, units, order, model, n) for model in every])
         top = logs.max()
         value = top + np.log(np.exp(logs - top).mean())
         error = logs.std(ddof=1) / np.sqrt(N_REPLICATES)

@@ -130,7 +130,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
             self.n_split_merge,
             self.hyperprior,
         )
-        kind = StochasticEM if self.update == "em" else ExactGibbs
+        kind = self._sampler()
         ruled = self.until == "settled" and self.update == "gibbs" and self.n_chains > 1
         fixed = self.n_iter // 2 if self.burn_in is None else self.burn_in
         whole = isinstance(self.random_state, (int, np.integer))
@@ -147,6 +147,10 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
             fingerprint=self._fingerprint(forest),
             progress=bool(self.verbose),
         )
+
+    def _sampler(self) -> Any:
+        """The kind of chain."""
+        return StochasticEM if self.update == "em" else ExactGibbs
 
     def _starts(self, forest: Forest, model: tm.TreeModel) -> tuple[Any, int, bool]:
         """What k-means groups the trees by before the first sweep, into how many, and whether that varies by chain."""

@@ -139,7 +139,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         least_gain = self._least_gain(batch, forest)
         saved = FitCheckpoint(self.checkpoint, self._fit_settings(forest, batch.sample_weight))
         n_done, best, now = saved.read(rng, batch.model.tables, self.n_components)
-        for number in range(n_done, 1 if warm else self.n_init):
+        for number in range(n_done, 1 if warm else self._n_starts()):
             if now is None:
                 weight, model = batch.sample_weight, batch.model
                 first = self._fitted_params() if warm else self._start(rng, forest, weight, model, priors)
@@ -160,6 +160,10 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         if best is None:
             raise ArboraError("the fit has no start; please report this")
         return best
+
+    def _n_starts(self) -> int:
+        """Runs of EM, of which the best is kept."""
+        return self.n_init
 
     def _least_gain(self, batch: Batch, forest: Forest) -> float:
         """Nats that an iteration must gain for EM to go on; none with tol=0."""

@@ -9,15 +9,18 @@ from numpy.typing import NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ...errors import SettingError
 from ...forest.forest import Forest
 from ...inference.chains import Trace
 from ..settings import check_count
 from . import directions
-from .directions import PROBABILITIES, Direction, HiddenTrees, Structure
+from .directions import ATTRIBUTES, Direction, HiddenTrees, Structure
 from .dp_mixture import InfiniteMixture
 from .finite import SHARD_BYTES
+from .inferred_states import InferredStates
 from .mixture import HiddenTreeMixture
 from .slot_rates import pooled_rates
+from .state_gibbs import StateGibbs
 from .switching_settings import check_components
 from .switching_tree import Absent
 
@@ -33,8 +36,10 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
 
     Parameters
     ----------
-    n_states : int, default 4
-        Hidden states per group.
+    n_states : int or "infer", default 4
+        Hidden states per group.  "infer" learns how many are needed; docs/infinite-states.md.
+    max_states : int, default 12
+        Most states where ``n_states="infer"``; a fit that uses all of them warns.
     concentration : float, default 10.0
         Concentration of the Dirichlet process.  Larger values give more groups a priori.
     concentration_prior : tuple of two floats or None, default None
@@ -60,7 +65,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     n_auxiliary : int, default 3
         Empty components in the pool of the exact sampler.
     n_split_merge : int, default 5
-        Split or merge proposals per sweep of the exact sampler.
+        Split or merge proposals per sweep of the exact sampler; none with ``n_states="infer"``.
     hyperprior : tuple of two floats or None, default None
         Shape and rate of a gamma prior, with which the exact sampler also learns the Dirichlet parameters, from 1e-3 to
         1e3, starting from `prior`.  None keeps them fixed.
@@ -142,6 +147,12 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
     content_params_ : dict
         Parameters of each column by name, as ``content_params_["length"]["mean"]``; empty without content.
+    n_states_ : ndarray of shape (n_components_,)
+        Of ``n_states="infer"``: states with more than a hundredth of the nodes.  States are ordered by their nodes.
+    state_share_ : ndarray of shape (n_components_, max_states)
+        Of ``n_states="infer"``: share of the nodes in each state.
+    state_weight_ : ndarray of shape (n_components_, max_states)
+        Of ``n_states="infer"``: weight of each state in all rows of states, around which they lie.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -168,7 +179,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     (2, [0, 0, 0, 0, 0, 0, 1, 1, 1, 1])
     """
 
-    _saved: ClassVar[tuple[str, ...]] = (*InfiniteMixture._saved, *PROBABILITIES)
+    _saved: ClassVar[tuple[str, ...]] = (*InfiniteMixture._saved, *ATTRIBUTES)
     _model_type: ClassVar[type[HiddenTrees]] = HiddenTrees
 
     spec_: Any
@@ -176,8 +187,9 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
 
     def __init__(
         self,
-        n_states: int = 4,
+        n_states: int | Literal["infer"] = 4,
         *,
+        max_states: int = 12,
         concentration: float = 10.0,
         concentration_prior: tuple[float, float] | None = None,
         update: Literal["em", "gibbs"] = "gibbs",
@@ -214,6 +226,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         verbose: int = 0,
     ):
         self.n_states = n_states
+        self.max_states = max_states
         self.concentration = concentration
         self.concentration_prior = concentration_prior
         self.update = update
@@ -254,10 +267,16 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     def _new_model(self, forest: Forest) -> Any:
         check_components(self.n_start, forest.n_trees)
         model = directions.new_hidden_tree(self, forest, self.n_start)
-        return replace(model, rates=pooled_rates(forest, model)) if self.update == "gibbs" else model
+        if self.update != "gibbs":
+            return model
+        if isinstance(model, InferredStates):
+            return replace(model, tree=replace(model.tree, rates=pooled_rates(forest, model.tree)))
+        return replace(model, rates=pooled_rates(forest, model))
 
     def _check_priors(self) -> Any:
         check_count("shard_bytes", self.shard_bytes)
+        if directions.infers(self) and (self.update == "em" or self.hyperprior is not None):
+            raise SettingError("n_states='infer': only with update='gibbs' and hyperprior=None")
         if self.update == "em":
             return directions.check_hidden(self, if_none=FLAT_PRIOR)
         sharp = self.absent != "renormalised"
@@ -269,15 +288,27 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         return ["branching prior by slot"] if self.update == "gibbs" and self.structure else []
 
     def _finite(self) -> HiddenTreeMixture:
-        return HiddenTreeMixture(self.n_components_, self.spec_.n_states, **directions.options_of(self.spec_))
+        return HiddenTreeMixture(self.n_components_, **directions.options_of(self.spec_))
 
     def _keep(self, trace: Trace, forest: Forest, model: Any) -> None:
         directions.forget_others(self, model)
         super()._keep(trace, forest, model)
+        if isinstance(model, InferredStates):
+            with self.mixture_._batch(forest, model) as batch:
+                self.mixture_.order_states(batch)
+            for name in (*self.mixture_.probabilities(), "state_share_", "n_states_"):
+                setattr(self, name, getattr(self.mixture_, name))
+
+    def _sampler(self) -> Any:
+        return StateGibbs if directions.infers(self) else super()._sampler()
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
         directions.forget_others(self, self.spec_)
+        if isinstance(self.spec_, InferredStates):
+            self.mixture_.state_share_ = self.state_share_
+            self.mixture_._check_states()
+            self.n_states_ = self.mixture_.n_states_
         return self
 
     # ---- trees --------------------------------------------------------------------------------------------------

@@ -1,34 +1,42 @@
 """HiddenTreeMixture: a finite mixture of hidden trees fitted by EM (Bacciu and Castellana 2018; 2019, section 4)."""
 
 import os
+import warnings
 from collections.abc import Iterator
-from typing import Any, ClassVar, Self
+from dataclasses import replace
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import TransformerMixin
 from sklearn.utils.validation import check_is_fitted
 
+from ...errors import SettingError, StatesUsedUpWarning
 from ...forest.forest import Forest
 from ...inference.em import EMResult
 from ...seeds import resolve_seed
+from ..file_checks import check_array
 from . import directions, draw_trees
 from . import encoding as enc
 from . import node_posteriors as nodes
 from . import novelty as nv
 from .content_params import by_column
 from .content_scores import ColumnScore, column_scores, warn_if_dominant
-from .directions import PROBABILITIES, Direction, HiddenTrees, Structure
+from .directions import ATTRIBUTES, Direction, HiddenTrees, Structure
 from .emissions import Shown
 from .finite import SHARD_BYTES, FiniteMixture
+from .inferred_states import InferredStates, n_states_of
 from .node_surprise import node_surprise
 from .novelty import Novelty
-from .passes import Batch, MixtureParams
+from .passes import Batch, MixtureCounts, MixtureParams
+from .state_gibbs import sample_states
 from .switching_settings import check_components
 from .switching_tree import Absent
 from .tree_model import Table, named, split, taken, unnamed
 
 Floats = NDArray[np.float64]
+
+LEARNT_STARTS = 3  # at least, where the number of states is learnt
 
 
 class HiddenTreeMixture(TransformerMixin, FiniteMixture):
@@ -41,8 +49,13 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     ----------
     n_components : int, default 8
         Number of components, the largest number of clusters.
-    n_states : int, default 4
-        Hidden states per component.
+    n_states : int or "infer", default 4
+        Hidden states per component.  "infer" learns how many are needed; docs/infinite-states.md.
+    max_states : int, default 12
+        Most states where ``n_states="infer"``; a fit that uses all of them warns.
+    n_sweeps : int, default 0
+        Where ``n_states="infer"``: sweeps of an exact sampler after variational EM, which finds the number of states
+        more often.
     absent : {"bottom", "slot", "literal", "renormalised"}, default "bottom"
         Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
         of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
@@ -125,6 +138,12 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
     content_params_ : dict
         Parameters of each column by name, as ``content_params_["length"]["mean"]``; empty without content.
+    n_states_ : ndarray of shape (n_components,)
+        Of ``n_states="infer"``: states with more than a hundredth of the nodes.  States are ordered by their nodes.
+    state_share_ : ndarray of shape (n_components, max_states)
+        Of ``n_states="infer"``: share of the nodes in each state.
+    state_weight_ : ndarray of shape (n_components, max_states)
+        Of ``n_states="infer"``: weight of each state in all rows of states, around which they lie.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -152,14 +171,16 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     [0]
     """
 
-    _saved: ClassVar[tuple[str, ...]] = (*FiniteMixture._saved, *PROBABILITIES)
+    _saved: ClassVar[tuple[str, ...]] = (*FiniteMixture._saved, *ATTRIBUTES)
     _model_type: ClassVar[type[HiddenTrees]] = HiddenTrees
 
     def __init__(
         self,
         n_components: int = 8,
-        n_states: int = 4,
+        n_states: int | Literal["infer"] = 4,
         *,
+        max_states: int = 12,
+        n_sweeps: int = 0,
         absent: Absent = "bottom",
         structure: Structure = "branching",
         direction: Direction = "up",
@@ -191,6 +212,8 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     ):
         self.n_components = n_components
         self.n_states = n_states
+        self.max_states = max_states
+        self.n_sweeps = n_sweeps
         self.absent = absent
         self.structure = structure
         self.direction = direction
@@ -225,7 +248,8 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     def _new_model(self, forest: Forest) -> Any:
         """Sizes of a model of these trees; refuses tables beyond all measure."""
         check_components(self.n_components, forest.n_trees)
-        return directions.new_hidden_tree(self, forest, self.n_components)
+        model = directions.new_hidden_tree(self, forest, self.n_components)
+        return replace(model, variational=True) if isinstance(model, InferredStates) else model
 
     def _shaping(self) -> dict[str, tuple[Any, Any]]:
         return {**super()._shaping(), **directions.shaping(self, self.spec_)}
@@ -233,7 +257,77 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     def _check_params(self) -> Any:
         """Raise on impossible settings; the priors of the fit.  Modes want priors of one or more."""
         self._check_fitting()
+        if isinstance(self.n_sweeps, bool) or not isinstance(self.n_sweeps, int | np.integer) or self.n_sweeps < 0:
+            raise SettingError(f"n_sweeps={self.n_sweeps!r}; wanted a whole number, 0 or more")
         return directions.check_hidden(self)
+
+    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit by EM; y is ignored."""
+        if self.warm_start and directions.infers(self):
+            raise SettingError("warm_start: not with n_states='infer'; set it to False")
+        if sample_weight is not None and self.n_sweeps and directions.infers(self):
+            raise SettingError("sample_weight: the sampler counts trees; set n_sweeps=0")
+        return super().fit(X, y, sample_weight)
+
+    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
+
+        It goes on from a fit, or from earlier batches.  The first batch fixes the vocabulary and the slots; labels and
+        slots first met later are treated as at prediction: summed out, and pooled into the last slot.
+        """
+        if directions.infers(self):
+            raise SettingError("partial_fit: not with n_states='infer'; give a number")
+        return super().partial_fit(X, y, sample_weight)
+
+    def _n_starts(self) -> int:
+        """Where states are learnt, starts decide how many are found: three at least."""
+        return max(self.n_init, LEARNT_STARTS) if directions.infers(self) else self.n_init
+
+    def _keep(
+        self,
+        result: EMResult[MixtureParams],
+        batch: Batch,
+        forest: Forest,
+        counts: MixtureCounts | None = None,
+        reorder: bool = True,
+    ) -> None:
+        model: Any = batch.model
+        if not isinstance(model, InferredStates):
+            super()._keep(result, batch, forest, counts, reorder)
+            return
+        params = MixtureParams(result.params.weight, model.means(result.params.tree))
+        means = Batch(model.fitted(), batch.shards, batch.sample_weight, batch.n_threads)
+        with means:
+            if self.n_sweeps:
+                rng = np.random.default_rng(int(resolve_seed(self.random_state).integers(2**62)))
+                params = sample_states(rng, means, params, self._check_params(), self.n_sweeps)
+            found, _ = means.expected_counts(params)
+            tree, kept, _ = model.by_use(params.tree, found.tree)
+            params = MixtureParams(params.weight, tree)
+            super()._keep(result._replace(params=params), means, forest, MixtureCounts(found.weight, kept), reorder)
+            self._keep_states(means)
+
+    def _keep_states(self, batch: Batch) -> None:
+        """What is told of the states that were found."""
+        counts, _ = batch.expected_counts(self._fitted_params())
+        nodes = self.spec_.nodes_of(counts.tree).T
+        share = nodes / np.maximum(nodes.sum(axis=1, keepdims=True), 1e-300)
+        self._store("state_share_", share)
+        self._set_n_states(share)
+        if (n_states_of(share) >= self.spec_.n_states).any():
+            warnings.warn(
+                f"a component uses all max_states={self.spec_.n_states} states; raise max_states",
+                StatesUsedUpWarning,
+                stacklevel=5,
+            )
+
+    def n_parameters(self) -> int:
+        """Free parameters of the fitted model, used or not; of learnt states, those of the states that are used."""
+        check_is_fitted(self, "weight_")
+        if not isinstance(self.spec_, InferredStates):
+            return super().n_parameters()
+        each = [replace(self.spec_.tree, n_states=int(n)) for n in np.maximum(np.atleast_1d(self.n_states_), 1)]
+        return sum(one.n_free_parameters() + one.n_states - 1 for one in each) + len(each) - 1
 
     def _set_fitted_params(self, params: MixtureParams) -> None:
         directions.forget_others(self, self.spec_)
@@ -242,7 +336,26 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
         directions.forget_others(self, self.spec_)
+        if isinstance(self.spec_, InferredStates):
+            self._check_states()
         return self
+
+    def _check_states(self) -> None:
+        """Raise unless shares of states are shares; the numbers of states follow from them."""
+        share = self._by_component("state_share_")
+        check_array("state_share_", share, np.float64, (len(self.weight_), self.spec_.n_states), 0.0, 1.0 + 1e-9)
+        self._set_n_states(share)
+
+    def order_states(self, batch: Batch) -> None:
+        """Number the learnt states of a fitted model by their nodes among these trees."""
+        params = self._fitted_params()
+        counts, _ = batch.expected_counts(params)
+        self._set_fitted_params(MixtureParams(params.weight, self.spec_.by_use(params.tree, counts.tree)[0]))
+        self._keep_states(batch)
+
+    def _set_n_states(self, share: Floats) -> None:
+        n_states = n_states_of(share)
+        self.n_states_ = n_states if np.ndim(self.state_share_) == 2 else int(n_states[0])
 
     # ---- the fitted model ---------------------------------------------------------------------------------------
 
@@ -295,7 +408,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
     @classmethod
     def _sized(cls, n_components: int, spec: Any) -> Self:
-        return cls(n_components=n_components, n_states=spec.n_states, **directions.options_of(spec))
+        return cls(n_components=n_components, **directions.options_of(spec))
 
     def hidden_trees(self) -> Self:
         """Itself."""
@@ -310,7 +423,8 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
     def emissions(self, most: int) -> list[Shown]:
         """What nodes hold in each state, by component, as small tables of at most so many columns."""
         params = self._fitted_params().tree
-        each = split(params.emission).values()
+        inside = params.tree if isinstance(self.spec_, InferredStates) else params
+        each = split(inside.emission).values()
         return [self.spec_.emission.shown(one, self.vocabulary_, most) for one in each]
 
     def probabilities(self) -> list[str]:

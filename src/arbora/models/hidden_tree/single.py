@@ -1,7 +1,7 @@
 """HiddenTree: a single switching-parent hidden tree model (Bacciu and Castellana (2019) section 3)."""
 
 import os
-from typing import Any, Self
+from typing import Any, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -14,6 +14,7 @@ from . import node_posteriors as nodes
 from .content_params import store_table, stored_table
 from .directions import Direction, Structure
 from .finite import SHARD_BYTES
+from .inferred_states import InferredStates
 from .mixture import HiddenTreeMixture
 from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
 from .switching_tree import Absent
@@ -28,8 +29,13 @@ class HiddenTree(HiddenTreeMixture):
 
     Parameters
     ----------
-    n_states : int, default 4
-        Hidden states.
+    n_states : int or "infer", default 4
+        Hidden states.  "infer" learns how many are needed; docs/infinite-states.md.
+    max_states : int, default 12
+        Most states where ``n_states="infer"``; a fit that uses all of them warns.
+    n_sweeps : int, default 800
+        Where ``n_states="infer"``: sweeps of an exact sampler after variational EM, which finds the number of states
+        more often.
     absent : {"bottom", "slot", "literal", "renormalised"}, default "bottom"
         Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
         of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the
@@ -104,6 +110,12 @@ class HiddenTree(HiddenTreeMixture):
         Of ``direction="down"``, which has no `leaf_prob_` and `switch_prob_`: probability of the state of a root.
     content_params_ : dict
         Parameters of each column by name, as ``content_params_["length"]["mean"]``; empty without content.
+    n_states_ : int
+        Of ``n_states="infer"``: states with more than a hundredth of the nodes.  States are ordered by their nodes.
+    state_share_ : ndarray of shape (max_states,)
+        Of ``n_states="infer"``: share of the nodes in each state.
+    state_weight_ : ndarray of shape (max_states,)
+        Of ``n_states="infer"``: weight of each state in all rows of states, around which they lie.
     vocabulary_ : tuple of str
         Labels of the training trees.
     history_ : list of float
@@ -133,8 +145,10 @@ class HiddenTree(HiddenTreeMixture):
 
     def __init__(
         self,
-        n_states: int = 4,
+        n_states: int | Literal["infer"] = 4,
         *,
+        max_states: int = 12,
+        n_sweeps: int = 800,
         absent: Absent = "bottom",
         structure: Structure = "branching",
         direction: Direction = "up",
@@ -165,6 +179,8 @@ class HiddenTree(HiddenTreeMixture):
         super().__init__(
             n_components=1,
             n_states=n_states,
+            max_states=max_states,
+            n_sweeps=n_sweeps,
             absent=absent,
             structure=structure,
             direction=direction,
@@ -226,7 +242,7 @@ class HiddenTree(HiddenTreeMixture):
 
     @classmethod
     def _sized(cls, n_components: int, spec: Any) -> Self:
-        return cls(n_states=spec.n_states, **directions.options_of(spec))
+        return cls(**directions.options_of(spec))
 
     def _store(self, name: str, values: Floats) -> None:
         store_table(self, name, values[0])
@@ -243,18 +259,20 @@ class HiddenTree(HiddenTreeMixture):
         reorder: bool = True,
     ) -> None:
         """Store the result with states in canonical order: by decreasing number of roots, ties by first tree."""
-        if reorder:
+        model: Any = batch.model  # it has hidden states
+        if reorder and not isinstance(model, InferredStates):
             root = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
-            first = np.full(self.n_states, batch.n_trees)
+            first = np.full(model.n_states, batch.n_trees)
             np.minimum.at(first, root, np.arange(batch.n_trees))
-            order = np.lexsort((first, -np.bincount(root, minlength=self.n_states)))
-            model: Any = batch.model  # it has hidden states
+            order = np.lexsort((first, -np.bincount(root, minlength=model.n_states)))
             tree = model.reorder_states(result.params.tree, order)
             result = result._replace(params=MixtureParams(result.params.weight, tree))
             if counts is not None:
                 counts = counts._replace(tree=model.reorder_states(counts.tree, order))
         super()._keep(result, batch, forest, counts, reorder=False)
-        self.labels_ = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
+        fitted = self._fitted_params().tree
+        with Batch(self.spec_, batch.shards, batch.sample_weight, batch.n_threads) as again:
+            self.labels_ = again.root_posterior(fitted)[:, :, 0].argmax(axis=1)
         self.merge_loss_ = None  # clusters are states of the root, not components
 
     def predict_proba(self, X: Any) -> Floats:
@@ -274,7 +292,7 @@ class HiddenTree(HiddenTreeMixture):
     def _root_proba(self, batch: Batch) -> Floats:
         root = batch.root_posterior(self._fitted_params().tree)[:, :, 0]
         impossible = root.sum(axis=1) <= 0
-        root[impossible] = 1.0 / self.n_states
+        root[impossible] = 1.0 / self.spec_.n_states
         return np.asarray(root)
 
     def posterior(self, X: Any) -> Floats:

@@ -7,9 +7,9 @@ from ...errors import ForestError, SettingError
 from ...forest.forest import Forest
 from ..settings import check_count, check_number
 from . import encoding as enc
-from .emissions.choice import check_content, emission_for
+from .emissions.choice import check_content
 from .switching_params import Priors
-from .switching_tree import ABSENT, Absent, Structure, SwitchingTree
+from .switching_tree import ABSENT, Absent, Structure
 from .tree_model import Table, named
 
 #: Fitted attributes of a mixture of switching trees with labels.
@@ -22,7 +22,7 @@ TABLE_COPIES = 7  # parameters, their logarithms and products, counts of two ste
 class SwitchingSettings(Protocol):
     """What an estimator of switching trees is asked for; leaf_prior and so on replace `prior`, unless None."""
 
-    n_states: int
+    n_states: Any
     absent: Absent
     structure: Structure
     prior: float | None
@@ -43,7 +43,8 @@ def check_switching(settings: SwitchingSettings, least_prior: float = 1.0, if_no
 
 def check_sizes(settings: Any) -> None:
     """Raise on impossible sizes and encodings."""
-    check_count("n_states", settings.n_states)
+    if settings.n_states != "infer":
+        check_count("n_states", settings.n_states)
     if settings.n_slots is not None:
         check_count("n_slots", settings.n_slots)
     enc.find(settings.encoding)
@@ -69,15 +70,6 @@ def check_components(n_components: int, n_trees: int) -> None:
             f"n_components={n_components}: the probabilities of {n_trees} trees in each are more than "
             f"{MAX_PROBABILITIES:.0e} numbers; use fewer components"
         )
-
-
-def new_switching_tree(settings: SwitchingSettings, forest: Forest, n_components: int) -> SwitchingTree:
-    """Sizes of a model of these trees; refuses tables beyond all measure."""
-    n_slots, pooled = slots_of(settings, forest)
-    emission = emission_for(settings.content, forest)
-    model = SwitchingTree(n_slots, emission, settings.n_states, settings.absent, settings.structure, pooled)
-    check_room(model, n_components)
-    return model
 
 
 def slots_of(settings: Any, forest: Forest) -> tuple[int, bool]:

@@ -5,7 +5,7 @@ what it has drawn so far.  They are resampled when few of them carry the weight,
 of their weights is an unbiased estimate of the probability.
 """
 
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -15,16 +15,16 @@ LITERAL, RENORMALISED, BOTTOM, SLOT = 0, 1, 2, 3
 
 
 class Model(NamedTuple):
-    """Sizes, reading and symmetric Dirichlet parameters."""
+    """Sizes, reading and Dirichlet parameters: symmetric ones, and those of rows of states by state."""
 
     n_slots: int
     n_labels: int
     n_states: int
     absent: int
-    leaf: float
+    leaf: Any  # [state + 1]; the last is that of "nothing there"
     emission: float
     switch: float
-    transition: float
+    transition: Any  # [state]
 
 
 @jit
@@ -136,6 +136,9 @@ def log_evidence(rng, units, order, model, n_particles):
     n_states, absent = model.n_states, model.absent
     slot_at, label_at, n_slots, n_labels = _numbered(units, order, model)
     width = n_states + (1 if absent == SLOT else 0)
+    leaf_states = model.leaf[:n_states].sum()
+    leaf_whole = leaf_states + (model.leaf[n_states] if absent == SLOT else 0.0)
+    transition_whole = model.transition.sum()
     n_pairs = n_states + 1
     # Where the counts of a particle lie; behind the cells of a row stands their sum.
     at_emission = (n_slots + 1) * (width + 1)
@@ -176,10 +179,9 @@ def log_evidence(rng, units, order, model, n_particles):
             n_options = 0
             if lo == hi:
                 row = (slot_at[slot[d]] if slot[d] >= 0 else n_slots) * (width + 1)
-                n_cells_row = width - 1 if absent == SLOT and slot[d] < 0 else width  # a root is never absent
-                whole = n_cells_row * model.leaf + c[row + width]
+                whole = (leaf_states if slot[d] < 0 else leaf_whole) + c[row + width]  # a root is never absent
                 for i in range(n_states):
-                    option[i] = (model.leaf + c[row + i]) / whole * emission[i]
+                    option[i] = (model.leaf[i] + c[row + i]) / whole * emission[i]
                 n_options = 1
             else:
                 present = 0.0
@@ -195,14 +197,14 @@ def log_evidence(rng, units, order, model, n_particles):
                             option_slot[n_options], option_pair[n_options] = l, n_states
                             share = (model.switch + c[at_switch + l]) / (model.n_slots * model.switch + n_inner)
                             row = at_transition + (l * n_pairs + n_states) * (n_states + 1)
-                            whole = n_states * model.transition + c[row + n_states]
+                            whole = transition_whole + c[row + n_states]
                             for i in range(n_states):
-                                p_state = (model.transition + c[row + i]) / whole
+                                p_state = (model.transition[i] + c[row + i]) / whole
                                 option[n_options * n_states + i] = share * p_state * emission[i]
                             n_options += 1
                             if absent == SLOT:
                                 at = l * (width + 1)
-                                factor *= (model.leaf + c[at + n_states]) / (width * model.leaf + c[at + width])
+                                factor *= (model.leaf[n_states] + c[at + n_states]) / (leaf_whole + c[at + width])
                                 c[at + n_states] += 1.0
                                 c[at + width] += 1.0
                     if e == hi:
@@ -216,9 +218,9 @@ def log_evidence(rng, units, order, model, n_particles):
                     share /= crowd[v] if crowd.shape[0] else 1
                     option_slot[n_options], option_pair[n_options] = l, j
                     row = at_transition + (l * n_pairs + j) * (n_states + 1)
-                    whole = n_states * model.transition + c[row + n_states]
+                    whole = transition_whole + c[row + n_states]
                     for i in range(n_states):
-                        p_state = (model.transition + c[row + i]) / whole
+                        p_state = (model.transition[i] + c[row + i]) / whole
                         option[n_options * n_states + i] = share * p_state * emission[i]
                     n_options += 1
                     due = slot[v] + 1

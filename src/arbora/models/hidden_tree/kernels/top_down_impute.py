@@ -13,16 +13,16 @@ from .impute import _ancestors, _is_uneven, _log_mean, _pick
 
 
 class Model(NamedTuple):
-    """Sizes and Dirichlet parameters."""
+    """Sizes and Dirichlet parameters, those of rows of states by state."""
 
     n_slots: int
     n_labels: int
     n_states: int
     tied: bool
     pooled: bool
-    root: float
+    root: Any  # [state]
     emission: float
-    transition: float
+    transition: Any  # [state]
     hit: Any  # [slot]: Beta parameters of a child there; none where shapes do not depend on states
     miss: Any
 
@@ -76,6 +76,7 @@ def log_evidence(rng, units, order, model, n_particles):
     label, slot, _, child_start, child = units
     n_states, n_nodes = model.n_states, order.shape[0]
     label_at, n_labels = _numbered(units, order, model)
+    root_whole, transition_whole = model.root.sum(), model.transition.sum()
     shaped = model.hit.shape[0] > 0
     n_rows = 1 if model.tied else model.n_slots
     # Where the counts of a particle lie; behind the cells of a row stands their sum.
@@ -99,14 +100,14 @@ def log_evidence(rng, units, order, model, n_particles):
         lo, hi = child_start[d], child_start[d + 1]
         for p in range(n_particles):
             c = count[p]
-            base, alpha = 0, model.root
+            base, alpha, whole = 0, model.root, root_whole
             if slot[d] >= 0:
                 row = 0 if model.tied else slot[d]
                 base = at_transition + (row * n_states + given[p, height]) * (n_states + 1)
-                alpha = model.transition
-            whole = n_states * alpha + c[base + n_states]
+                alpha, whole = model.transition, transition_whole
+            whole += c[base + n_states]
             for i in range(n_states):
-                option[i] = (alpha + c[base + i]) / whole
+                option[i] = (alpha[i] + c[base + i]) / whole
                 if label[d] >= 0:
                     hits = c[at_emission + label_at[label[d]] * n_states + i]
                     tries = c[at_emission + n_labels * n_states + i]
