@@ -36,14 +36,14 @@ _SEED = 20170  # the same for every tree: an estimate depends on its tree alone
 _CHUNK = 2**22  # cells of dense shape counts at a time
 
 
-def evidence(model: "SwitchingTree", batch: "Batch", priors: list[Priors]) -> Evidence:
+def evidence(model: "SwitchingTree", batch: "Batch", priors: Priors | list[Priors]) -> Evidence:
     """Log P(tree) with the parameters of its component integrated out under their prior, of every tree.
 
     Of several priors, which differ in their rows of states alone, each replicate takes the next: their mean.
     """
     log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
     for rows, shard in zip(batch.rows, batch.shards, strict=True):
-        shape = branching_evidence(model, priors[0], shard)
+        shape = branching_evidence(model, several(priors)[0], shard)
         labels = label_evidence(model, priors, shard)
         log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
         error[rows] = labels.error[shard.tree_id]
@@ -68,20 +68,25 @@ def branching_evidence(model: Any, priors: Any, shard: SharedForest) -> Floats:
     return out
 
 
-def label_evidence(model: "SwitchingTree", priors: list[Priors], shard: SharedForest) -> Evidence:
+def label_evidence(model: "SwitchingTree", priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
     """Log probability of the labels of each distinct tree given its shape, by sequential imputation."""
     units = shard.units
     sizes = (model.n_slots, model.n_labels, model.n_states, READING[model.absent])
     n = model.n_states
     urns = [
         impute.Model(*sizes, by_state(one.leaf, n + 1), one.emission, one.switch, by_state(one.transition, n))
-        for one in priors
+        for one in several(priors)
     ]
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)
         out.log_prob[t], out.error[t] = of_tree(impute.log_evidence, units, order, urns)
     return out
+
+
+def several(priors: Any) -> list[Any]:
+    """Priors as a list."""
+    return priors if isinstance(priors, list) else [priors]
 
 
 def by_state(alpha: Any, n: int) -> Floats:

@@ -291,7 +291,7 @@ class InferredStates:
         weight = np.maximum(dist.draw_dirichlet(rng, shape, 0), LEAST_WEIGHT)
         each = (self._around(weight[:, x : x + 1], priors) for x in range(N_REPLICATES))
         inside = [self._inside_priors(one, priors) for one in each]
-        return self.tree.evidence_given(Batch(self.tree, batch.shards, batch.sample_weight, 1), inside)
+        return self.tree.evidence(Batch(self.tree, batch.shards, batch.sample_weight, 1), inside)
 
     # ---- variational EM -------------------------------------------------------------------------------------------
 

@@ -372,10 +372,6 @@ class SwitchingTree:
 
     def evidence(self, batch: Any, priors: Any) -> Evidence:
         """Log P(tree) with the parameters integrated out: the shape exactly, the labels by sequential imputation."""
-        return evidence(self, batch, [priors])
-
-    def evidence_given(self, batch: Any, priors: list[Any]) -> Evidence:
-        """The mean over priors that differ in their rows of states."""
         return evidence(self, batch, priors)
 
     def best_states(self, params: Params, shard: SharedForest, lanes: NDArray[np.int64]) -> NDArray[np.int64]:

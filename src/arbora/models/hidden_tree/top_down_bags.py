@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...forest.sharing import SharedForest
 from . import completed_counts as bg
 from . import tree_model as tm
-from .base_measure import branching_evidence, by_state, of_tree
+from .base_measure import branching_evidence, by_state, of_tree, several
 from .kernels import impute, top_down_impute, top_down_states
 from .kernels.split_bags import Bags, Layout, Table
 from .structure_terms import branching_prior
@@ -119,28 +119,28 @@ class BagDrawer:
         )
 
 
-def evidence(model: "TopDownTree", batch: "Batch", priors: list[Priors]) -> Evidence:
+def evidence(model: "TopDownTree", batch: "Batch", priors: Priors | list[Priors]) -> Evidence:
     """Log P(tree) with the parameters of its component integrated out under their prior, of every tree.
 
     Of several priors, which differ in their rows of states alone, each replicate takes the next: their mean.
     """
     log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
     for rows, shard in zip(batch.rows, batch.shards, strict=True):
-        shape, labels = branching_evidence(model, priors[0], shard), _label_evidence(model, priors, shard)
+        shape, labels = branching_evidence(model, several(priors)[0], shard), _label_evidence(model, priors, shard)
         log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
         error[rows] = labels.error[shard.tree_id]
     return Evidence(log_prob, error)
 
 
-def _label_evidence(model: "TopDownTree", priors: list[Priors], shard: SharedForest) -> Evidence:
+def _label_evidence(model: "TopDownTree", priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
     """Log probability of the labels of each distinct tree, and of its shape where that depends on states."""
     units = shard.units
-    hit, miss = branching_prior(model, priors[0]) if model.structure == "state" else (np.zeros(0), np.zeros(0))
+    hit, miss = branching_prior(model, several(priors)[0]) if model.structure == "state" else (np.zeros(0), np.zeros(0))
     sizes = (model.n_slots, model.n_labels, model.n_states, model.tied, model.pooled)
     n = model.n_states
     urns = [
         top_down_impute.Model(*sizes, by_state(one.root, n), one.emission, by_state(one.transition, n), hit, miss)
-        for one in priors
+        for one in several(priors)
     ]
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):

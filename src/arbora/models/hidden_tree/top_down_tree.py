@@ -344,10 +344,6 @@ class TopDownTree:
 
     def evidence(self, batch: Any, priors: Any) -> Evidence:
         """Log P(tree) with the parameters integrated out: a branching exactly, the rest by sequential imputation."""
-        return evidence(self, batch, [priors])
-
-    def evidence_given(self, batch: Any, priors: list[Any]) -> Evidence:
-        """The mean over priors that differ in their rows of states."""
         return evidence(self, batch, priors)
 
     def best_states(self, params: Params, shard: SharedForest, lanes: NDArray[np.int64]) -> NDArray[np.int64]:
