@@ -13,7 +13,7 @@ from arbora.models import TreeUnionMixture
 from .runs import run_all
 from .table import Table
 
-N_RUNS = 12
+N_RUNS = 4
 N_PER_CLASS = 10
 SEPARATION = 6  # nodes; two random trees of 10 nodes differ in 4 or 5 on average, and such classes run into each other
 
@@ -41,7 +41,7 @@ TOLD = "default, true number"
 
 def figure4(quick: bool = False) -> Table:
     """Pairs of trees rightly put together or apart, by number of prototypes and noise."""
-    n_runs = 2 if quick else N_RUNS
+    n_runs = 1 if quick else N_RUNS
     table = Table(
         "Torsello and Hancock 2003, Figure 4: classes found among noisy copies of prototypes of 10 nodes",
         ["prototypes", "noise", *FREE],
