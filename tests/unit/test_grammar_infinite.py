@@ -19,7 +19,7 @@ N_SWEEPS = 20_000
 def sampler_of(trees, **settings):
     forest = ab.Forest.from_nested(trees)
     found = fitting.trees_of(forest, ev.alphabet_of(forest), None)
-    asked = {"concentration": 1.5, "concentration_prior": None, "n_start": 2, "n_split_merge": 0, **settings}
+    asked = {"concentration": 1.5, "concentration_prior": None, "n_start": 3, "n_split_merge": 0, **settings}
     return infinite.sampler_of(found, np.random.default_rng(0), infinite.ChainPlan(**asked))[0], found
 
 

@@ -363,7 +363,7 @@ def test_fitted_attributes(demo, fitted):
     assert fitted.pattern_count_.shape == (k, fitted.patterns_.n_features_out_)
     assert np.array_equal(fitted.pattern_count_.sum(axis=0), fitted.patterns_.document_frequency_)
     assert fitted.strengths_.shape == (3,)
-    assert 0.5 <= fitted.power_ <= 1.0
+    assert fitted.power_ == 1.0
     assert fitted.concentration_ > 0
     assert fitted.trace_.n_chains == 4
     assert fitted.draws().shape == (4, 10, 300)

@@ -11,7 +11,7 @@ from ..settings import check_count, check_number
 from . import backoff
 from .events import MAX_JUMP, ROOT, Alphabet
 
-STARTS = ("kmeans", "random")
+STARTS = ("communities", "random")
 NUMBERS = ("knee", "process")
 
 

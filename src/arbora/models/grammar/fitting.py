@@ -50,7 +50,7 @@ def over(events: Events, key: Ints) -> Events:
 
 
 def first_resp(rng: np.random.Generator, trees: Trees, n_components: int, how: str) -> Floats:
-    """Responsibilities to start from: clusters of k-means, or a random component for each distinct tree."""
+    """Responsibilities to start from: clusters of the trees, or a random component for each distinct tree."""
     weight = trees.data.weight
     if how == "random" or n_components == 1:
         label = rng.integers(0, n_components, len(weight))

@@ -46,8 +46,8 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         name; see `hierarchy_`.
     burstiness : float or "learn", default "learn"
         How much a tree repeats itself; 0 is a plain mixture of multinomials.
-    start : {"kmeans", "random"}, default "kmeans"
-        Start of EM: from clusters of the trees' counts, or at random.
+    start : {"communities", "random"}, default "communities"
+        Start of EM: from communities of trees with like counts, or at random.
     n_init : int, default 1
         Number of starts; the one with the highest objective is kept.  A higher objective is not always a better
         clustering.
@@ -62,7 +62,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
     concentration_prior : tuple of two floats or None, default None
         Shape and rate of a gamma prior, to learn the concentration.  None keeps it fixed.
     n_start : int, default 20
-        Number of groups of the k-means start of the chains.
+        Number of groups that the chains start from.
     n_split_merge : int, default 5
         Split or merge proposals per sweep.
     n_iter, thin, n_chains : int, default 60, 1 and 4
@@ -169,7 +169,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         *,
         number: Literal["knee", "process"] = "knee",
         burstiness: Literal["learn"] | float = "learn",
-        start: str = "kmeans",
+        start: str = "communities",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,

@@ -1,23 +1,20 @@
-"""Where EM starts: k-means on the cells of the trees (note.md, section 4)."""
+"""Where EM starts: communities of trees with like cells (note.md, section 4)."""
 
-import warnings
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.cluster import KMeans
-from sklearn.exceptions import ConvergenceWarning
 from threadpoolctl import threadpool_limits
 
+from ..patterns import communities
 from .events import Events, Ints
 
 Floats = NDArray[np.float64]
 
-N_DIRECTIONS = 50  # of the cells, that k-means sees
-N_STARTS = 10  # of k-means
+N_DIRECTIONS = 50  # of the cells
 N_SPARE, N_POWERS = 10, 6  # columns beyond those wanted, and products, of the search for directions
-MOST_TREES = 20_000  # distinct trees that k-means sees; others get their component from the first model
+MOST_TREES = 4_000  # distinct trees that are clustered; others get their component from the first model
 
 
 def directions(events: Events, n_trees: Floats, rng: np.random.Generator) -> Floats:
@@ -59,16 +56,14 @@ def _unit_rows(rows: Any) -> Any:
 
 
 def clusters(events: Events, n_trees: Floats, weight: Floats, n_clusters: int, rng: np.random.Generator) -> Ints:
-    """A cluster of each distinct tree; -1 for those that k-means did not see."""
+    """A cluster of each distinct tree; -1 for those that have no weight or are too many."""
     label = np.full(events.n_trees, -1, np.int64)
     some = np.flatnonzero(weight > 0)
     if len(some) > MOST_TREES:
         some = np.sort(rng.choice(some, MOST_TREES, replace=False))
-    means = KMeans(min(n_clusters, len(some)), n_init=N_STARTS, random_state=int(rng.integers(2**31 - 1)))
-    with warnings.catch_warnings(), threadpool_limits(1):  # matrices so small that threads only wait for each other
+    with threadpool_limits(1):  # matrices so small that threads only wait for each other
         features = directions(chosen(events, some), n_trees[some], rng)
-        warnings.simplefilter("ignore", ConvergenceWarning)  # fewer distinct trees than clusters leave some empty
-        label[some] = means.fit_predict(features, sample_weight=weight[some])
+        label[some] = communities.clusters(features, n_clusters, rng)
     return label
 
 

@@ -16,7 +16,7 @@ PRIORS = ("dp", "pitman-yor", "finite")
 def check_settings(model: Any) -> None:
     """Raise on impossible settings."""
     check_families(model.families)
-    for name in ("min_trees", "n_sweeps", "n_chains", "n_iter", "thin", "fit_on"):
+    for name in ("min_trees", "n_chains", "n_iter", "thin", "fit_on"):
         check_count(name, getattr(model, name))
     if model.n_components is not None:
         check_count("n_components", model.n_components)
@@ -24,7 +24,7 @@ def check_settings(model: Any) -> None:
         check_number("burn_in", model.burn_in, 0, model.n_iter - 1)
     if model.prior not in PRIORS:
         raise SettingError(f"prior={model.prior!r}; wanted 'dp', 'pitman-yor' or 'finite'")
-    if model.power not in ("auto", "calibrated"):
+    if model.power != "calibrated":
         check_number("power", model.power, 1e-3, 10.0)
     if model.concentration is not None:
         check_number("concentration", model.concentration, 1e-6, 1e6)

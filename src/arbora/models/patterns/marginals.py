@@ -18,6 +18,7 @@ FINITE_MOST = 2000  # components that the sum over their number goes to
 FINITE_GROUPS = 400  # groups beyond which that prior is taken to be zero
 ROOM = 8  # empty slots kept beside the groups
 
+CONCENTRATIONS = np.exp(np.linspace(np.log(0.01), np.log(1000.0), 231))
 STRENGTHS = np.exp(np.linspace(np.log(0.3), np.log(1000.0), 40))
 
 
@@ -106,6 +107,12 @@ def draw_concentration(rng: np.random.Generator, a: float, n_groups: int, n: int
     odds = n_groups / (n * rate)
     shape = 1.0 + n_groups - (rng.random() > odds / (1.0 + odds))
     return float(max(rng.gamma(shape) / rate, 1e-6))
+
+
+def best_concentration(n_groups: int, n: int) -> float:
+    """The most probable a of a grid given the number of groups, prior Gamma(1, 1)."""
+    a = CONCENTRATIONS
+    return float(a[np.argmax(n_groups * np.log(a) + gammaln(a) - gammaln(a + n) - a)])
 
 
 # ---- tables and groups ----------------------------------------------------------------------------------------------

@@ -34,7 +34,6 @@ log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-LEAST_POWER = 0.5  # of power="auto" with the number unknown
 #: Settings that a run has beside those of the model; a checkpoint does not depend on them.
 SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
 
@@ -56,16 +55,14 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         Labels of the patterns, as in `TreePatterns`.
     min_trees : int, default 2
         Patterns that occur in fewer training trees are ignored.
-    power : float, "calibrated" or "auto", default "auto"
-        Factor of log marginals, because the patterns of a tree depend on each other.  "calibrated" learns it.  "auto"
-        is calibrated but at least 0.5 if the number of groups is learnt, else 1.
+    power : float or "calibrated", default 1.0
+        Factor of log marginals, because the patterns of a tree depend on each other: smaller ones make fewer groups.
+        "calibrated" learns it where the number of groups is learnt, and often finds too few groups.
     prior : {"dp", "pitman-yor", "finite"}, default "dp"
         Prior of the partition: a Dirichlet process, a Pitman-Yor process with discount 0.5, or a mixture of finite
         mixtures.
     concentration : float or None, default None
         Concentration of the process.  None learns it for "dp" with a Gamma(1, 1) prior, and is 1 otherwise.
-    n_sweeps : int, default 12
-        Sweeps of the search that finds `labels_`.
     n_chains, n_iter, thin : int, default 4, 20 and 1
         Number of chains that sample the posterior of the partition after the search, sweeps of each, and the step
         between draws that are kept.
@@ -156,10 +153,9 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         families: Sequence[str] = fm.DEFAULT,
         labels: Literal["given", "sizes"] = "given",
         min_trees: int = 2,
-        power: float | str = "auto",
+        power: float | Literal["calibrated"] = 1.0,
         prior: Literal["dp", "pitman-yor", "finite"] = "dp",
         concentration: float | None = None,
-        n_sweeps: int = 12,
         n_chains: int = 4,
         n_iter: int = 20,
         burn_in: int | None = None,
@@ -177,7 +173,6 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         self.power = power
         self.prior = prior
         self.concentration = concentration
-        self.n_sweeps = n_sweeps
         self.n_chains = n_chains
         self.n_iter = n_iter
         self.burn_in = burn_in
@@ -203,8 +198,9 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         presence = self.patterns_.fit_transform(sample)
         corpus = mg.corpus_of(presence, self.patterns_.table.family_of_columns(), len(self.families))
         with threadpool_limits(1):  # small matrices; and the order of sums must not depend on the machine
-            features = se.directions(corpus, int(rng.integers(2**31 - 1)))
-            found = self._search(rng, corpus, features)
+            rows = se.tfidf_rows(corpus)
+            features = se.directions(rows, int(rng.integers(2**31 - 1)))
+            found = self._search(rng, corpus, rows)
             trace = self._sample(corpus, features, found, forest)
             self._keep(corpus, found, chosen, forest)
             tables = mg.make_tables(corpus, found.strengths, found.power, found.prior)
@@ -212,20 +208,12 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         self.trace_ = trace
         return self
 
-    def _search(self, rng: np.random.Generator, corpus: Corpus, features: Floats) -> se.Found:
+    def _search(self, rng: np.random.Generator, corpus: Corpus, rows: Any) -> se.Found:
         prior = PartitionPrior(self.prior, 1.0 if self.concentration is None else float(self.concentration))
-        powers = self._powers()
+        power = None if isinstance(self.power, str) else float(self.power)
         if self.n_components is not None:
-            return se.search_given(rng, corpus, features, self.n_components, prior, powers.start)
-        start = se.kmeans_start(features, se.n_start(corpus.n_trees), rng)
-        return se.search(rng, corpus, start, prior, powers, self.n_sweeps, self.concentration is None)
-
-    def _powers(self) -> se.Powers:
-        if isinstance(self.power, str):
-            if self.n_components is not None:
-                return se.Powers(1.0)
-            return se.Powers(1.0, True, LEAST_POWER) if self.power == "auto" else se.Powers(1.0, True)
-        return se.Powers(float(self.power))
+            return se.search_given(rng, corpus, rows, self.n_components, prior, 1.0 if power is None else power)
+        return se.search(rng, corpus, rows, prior, power, self.concentration is None)
 
     def _sample(self, corpus: Corpus, features: Floats, found: se.Found, forest: Forest) -> Trace:
         """Chains with all but the partition and the concentration held at what the search found."""

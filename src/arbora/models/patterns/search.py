@@ -1,6 +1,6 @@
-"""The search for one good partition: k-means starts, adaptive sweeps with best merges, and greedy sweeps at the end.
+"""The search for one good partition: communities of neighbours, then greedy moves and merges.
 
-Strengths, power and merges adapt to the state, so this is no sampler; `sampler.PartitionSampler` is one.
+It looks for a mode near the communities and does not sample; `sampler.PartitionSampler` does.
 """
 
 import warnings
@@ -8,26 +8,26 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
 from . import marginals as mg
+from .communities import at_least, communities, neighbour_graph
 from .kernels import groups as kernels
-from .kernels.groups import Groups, Tables
+from .kernels.groups import Groups, Rows, Tables
 from .marginals import Corpus, PartitionPrior
-from .sampler import split_merge, sweep
+from .sampler import sweep
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-N_START, LEAST_START_SIZE = 20, 4  # groups to start from, and trees of each on average, at least
+N_START, LEAST_START_SIZE = 20, 4  # groups that chains start from, and trees of each on average, at least
 N_DIRECTIONS = 50
-N_SPLIT_MERGE = 20  # proposals per sweep
-EVERY = 3  # sweeps between merges and between looks at the power
-MOST_GREEDY = 30  # sweeps at the end
-FIRST_STRENGTH = 20  # place among `STRENGTHS` where the search starts
-GIVEN_SWEEPS, GIVEN_STARTS = 8, 3  # with the number given
+MOST_GREEDY = 30  # sweeps until nothing changes
+FIRST_STRENGTH = 20  # place among `STRENGTHS` where the search for them starts
+LEAST_POWER = 0.02  # of a calibrated power; at most 1
 
 
 class Found(NamedTuple):
@@ -41,29 +41,23 @@ class Found(NamedTuple):
     converged: bool  # no tree wants to move, no merge gains
 
 
-class Powers(NamedTuple):
-    """How the power is set: fixed, or calibrated within bounds."""
-
-    start: float
-    calibrate: bool = False
-    least: float = 0.02
-
-
 # ---- starts ---------------------------------------------------------------------------------------------------------
 
 
-def directions(corpus: Corpus, seed: int) -> Floats:
-    """Rows of tf-idf, of length one, along their main singular directions."""
-    from scipy import sparse
-
+def tfidf_rows(corpus: Corpus) -> Any:
+    """Sparse rows of tf-idf, of length one."""
     from .transformer import unit_rows
 
     n, n_patterns = corpus.n_trees, len(corpus.share)
     with_it = np.bincount(corpus.rows.column, minlength=n_patterns)
     idf = np.log((1.0 + n) / (1.0 + with_it)) + 1.0
     start = corpus.rows.start.astype(np.int32)
-    rows = unit_rows(sparse.csr_array((idf[corpus.rows.column], corpus.rows.column, start), shape=(n, n_patterns)))
-    if min(n, n_patterns) <= N_DIRECTIONS:
+    return unit_rows(sparse.csr_array((idf[corpus.rows.column], corpus.rows.column, start), shape=(n, n_patterns)))
+
+
+def directions(rows: Any, seed: int) -> Floats:
+    """Rows along their main singular directions."""
+    if min(rows.shape) <= N_DIRECTIONS:
         return np.asarray(rows.toarray())
     left, value, _ = randomized_svd(sparse.csr_matrix(rows), N_DIRECTIONS, random_state=seed)
     return np.asarray(left * value)
@@ -94,35 +88,48 @@ def kmeans_start(features: Floats, n_groups: int, rng: np.random.Generator) -> I
 def search(
     rng: np.random.Generator,
     corpus: Corpus,
-    label: Ints,
+    rows: Any,
     prior: PartitionPrior,
-    powers: Powers,
-    n_sweeps: int,
+    power: float | None = 1.0,
     learn_concentration: bool = True,
 ) -> Found:
-    """Adaptive sweeps from a start, then greedy ones until nothing changes; note.md, section 3."""
-    at = np.full(corpus.n_families, FIRST_STRENGTH)
-    power = powers.start
-    tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
-    groups = mg.seat(corpus, tables, label)
-    for number in range(n_sweeps):
-        at = mg.best_strengths(corpus, groups, at)
-        if learn_concentration and prior.kind == "dp":
-            a = mg.draw_concentration(rng, prior.concentration, int((groups.size > 0).sum()), corpus.n_trees)
-            prior = prior._replace(concentration=a)
-        tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
-        groups = mg.seat(corpus, tables, groups.label)
-        if number % EVERY == EVERY - 1:
-            power = new_power(corpus, tables, groups, powers, power)
-            tables = tables._replace(power=power / corpus.n_families)
-            merge(tables, groups)
-        groups, _ = sweep(rng, corpus, tables, groups)
-        groups, _ = split_merge(rng, corpus, tables, groups, N_SPLIT_MERGE)
-    groups, converged = settle(rng, corpus, tables, groups)
+    """Communities, moves between them, then moves and merges; note.md, section 3.  Power None: calibrated."""
+    label = communities(neighbour_graph(rows), rng)
+    groups, tables = placed(rng, corpus, label, prior, 1.0 if power is None else power)
+    if power is None:
+        found = mg.calibrated_power(corpus, tables, groups)
+        power = 1.0 if found is None else float(np.clip(found, LEAST_POWER, 1.0))
+    if learn_concentration and prior.kind == "dp":
+        prior = prior._replace(concentration=mg.best_concentration(int(groups.label.max()) + 1, corpus.n_trees))
+    groups, tables = learnt(corpus, groups.label, prior, power)
+    groups, converged = settle(rng, corpus, tables, groups, merging=True)
     if all_alike(corpus):  # the posterior is the prior, and nothing tells the trees apart
         groups, converged = mg.seat(corpus, tables, np.zeros(corpus.n_trees, np.int64)), True
+    return _found(corpus, tables, groups, prior, power, converged)
+
+
+def learnt(corpus: Corpus, label: Ints, prior: PartitionPrior, power: float) -> tuple[Groups, Tables]:
+    """Groups, and the tables of the strengths that suit them best."""
+    at = np.full(corpus.n_families, FIRST_STRENGTH)
+    tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
+    at = mg.best_strengths(corpus, mg.seat(corpus, tables, label), at)
+    tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
+    return mg.seat(corpus, tables, label), tables
+
+
+def placed(
+    rng: np.random.Generator, corpus: Corpus, label: Ints, prior: PartitionPrior, power: float
+) -> tuple[Groups, Tables]:
+    """Groups after every tree moved to where it fits best; none is made, emptied or merged."""
+    groups, tables = learnt(corpus, label, prior, power)
+    return settle(rng, corpus, tables, groups)[0], tables
+
+
+def _found(
+    corpus: Corpus, tables: Tables, groups: Groups, prior: PartitionPrior, power: float, converged: bool
+) -> Found:
     joint = mg.log_posterior(corpus, tables, groups, prior)
-    return Found(mg.compact(groups.label), mg.STRENGTHS[at], power, prior, joint, converged)
+    return Found(mg.compact(groups.label), tables.strength, power, prior, joint, converged)
 
 
 def all_alike(corpus: Corpus) -> bool:
@@ -132,27 +139,21 @@ def all_alike(corpus: Corpus) -> bool:
     return bool((n == n[0]).all() and (rows.column.reshape(corpus.n_trees, -1) == rows.column[: n[0]]).all())
 
 
-def new_power(corpus: Corpus, tables: Tables, groups: Groups, powers: Powers, power: float) -> float:
-    """Half-way from the power at hand to the calibrated one.
-
-    A whole step lets a power that is small for a moment merge what it then no longer finds apart.
-    """
-    found = mg.calibrated_power(corpus, tables, groups) if powers.calibrate else None
-    return power if found is None else 0.5 * (power + float(np.clip(found, powers.least, 1.0)))
-
-
 def merge(tables: Tables, groups: Groups) -> int:
     """Merge groups, the best pair first, while log P rises; how many times."""
     return len(kernels.merge_best(tables, groups, mg.in_use(groups), 1, False)[1])
 
 
 def settle(
-    rng: np.random.Generator, corpus: Corpus, tables: Tables, groups: Groups, closed: bool = False
+    rng: np.random.Generator, corpus: Corpus, tables: Tables, groups: Groups, merging: bool = False
 ) -> tuple[Groups, bool]:
-    """Greedy sweeps and merges until nothing changes; whether they got there."""
+    """Move trees to their best groups, and merge groups if asked to, until nothing changes; whether they got there.
+
+    No group is made or left empty by a move.
+    """
     for _ in range(MOST_GREEDY):
-        groups, n_moved = sweep(rng, corpus, tables, groups, greedy=True, closed=closed)
-        n_merged = 0 if closed else merge(tables, groups)
+        groups, n_moved = sweep(rng, corpus, tables, groups, greedy=True, closed=True)
+        n_merged = merge(tables, groups) if merging else 0
         if n_moved + n_merged == 0:
             return groups, True
     return groups, False
@@ -162,20 +163,24 @@ def settle(
 
 
 def search_given(
-    rng: np.random.Generator, corpus: Corpus, features: Any, n_groups: int, prior: PartitionPrior, power: float
+    rng: np.random.Generator, corpus: Corpus, rows: Any, n_groups: int, prior: PartitionPrior, power: float
 ) -> Found:
-    """The best of some k-means starts, each after sweeps that keep the number of groups; note.md, section 5."""
-    found: list[Found] = []
-    for _ in range(GIVEN_STARTS):
-        at = np.full(corpus.n_families, FIRST_STRENGTH)
-        tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
-        groups = mg.seat(corpus, tables, kmeans_start(features, n_groups, rng))
-        for _ in range(GIVEN_SWEEPS):
-            at = mg.best_strengths(corpus, groups, at)
-            tables = mg.make_tables(corpus, mg.STRENGTHS[at], power, prior)
-            groups = mg.seat(corpus, tables, groups.label)
-            groups, _ = sweep(rng, corpus, tables, groups, closed=True)
-        groups, converged = settle(rng, corpus, tables, groups, closed=True)
-        joint = mg.log_posterior(corpus, tables, groups, prior)
-        found.append(Found(mg.compact(groups.label), mg.STRENGTHS[at], power, prior, joint, converged))
-    return max(found, key=lambda one: one.log_posterior)
+    """So many communities or more, moves between them, best merges down to the number, and moves; note.md, section 5.
+
+    Fewer groups only where fewer trees are distinct.
+    """
+    label = distinct_rows(corpus.rows)
+    if n_groups <= label.max():
+        groups, tables = placed(rng, corpus, at_least(neighbour_graph(rows), n_groups, rng), prior, power)
+        kernels.merge_best(tables, groups, mg.in_use(groups), n_groups, True)
+        label = mg.compact(groups.label)
+    groups, tables = learnt(corpus, label, prior, power)
+    groups, converged = settle(rng, corpus, tables, groups)
+    return _found(corpus, tables, groups, prior, power, converged)
+
+
+def distinct_rows(rows: Rows) -> Ints:
+    """A number for each distinct set of patterns, in order of first occurrence, by tree."""
+    number: dict[bytes, int] = {}
+    keys = (rows.column[a:b].tobytes() for a, b in zip(rows.start[:-1], rows.start[1:], strict=True))
+    return np.array([number.setdefault(key, len(number)) for key in keys], np.int64)

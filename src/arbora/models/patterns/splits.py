@@ -39,7 +39,7 @@ def best_splits(rng: np.random.Generator, corpus: Corpus, features: Floats, tabl
             start = kmeans_start(features[mine], 2, rng)
             if start.max() == 0:  # all alike
                 start[0] = 1
-            groups, _ = settle(rng, part, tables, mg.seat(part, tables, start), closed=True)
+            groups, _ = settle(rng, part, tables, mg.seat(part, tables, start))
             found = mg.compact(groups.label)
             gained = _log_joint(part, tables, found) - whole + step
             if gained > gain[k]:

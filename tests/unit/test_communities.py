@@ -1,0 +1,116 @@
+"""Communities of nearest neighbours, against their definitions."""
+
+import numpy as np
+import pytest
+from scipy import sparse
+from scipy.special import gammaln
+
+from arbora.models.patterns import communities as cm
+from arbora.models.patterns import marginals as mg
+from arbora.models.patterns import search as se
+from arbora.models.patterns.kernels.communities import move_nodes
+from arbora.models.patterns.kernels.groups import Rows
+from tests.reference import communities as slow
+
+
+def unit(rows):
+    return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def rows():
+    """Three bunches of 12 rows about directions of their own."""
+    rng = np.random.default_rng(0)
+    centre = rng.random((3, 8)) ** 3
+    return unit(np.repeat(centre, 12, axis=0) + 0.1 * rng.random((36, 8)))
+
+
+@pytest.fixture
+def graph(rows):
+    return cm.neighbour_graph(rows, 6)
+
+
+@pytest.mark.parametrize("k", [1, 5, 35])
+def test_neighbours_are_those_of_the_twin(rows, k, monkeypatch):
+    wanted = slow.neighbour_graph(rows, k)
+    np.testing.assert_allclose(cm.neighbour_graph(rows, k).toarray(), wanted, atol=1e-12)
+    monkeypatch.setattr(cm, "BLOCK", 7)
+    np.testing.assert_allclose(cm.neighbour_graph(sparse.csr_array(rows), k).toarray(), wanted, atol=1e-12)
+
+
+def test_the_number_of_neighbours_grows_with_the_root_of_the_rows(rows):
+    one_way = (cm.neighbour_graph(rows).toarray() > 0).sum(axis=1)
+    assert one_way.min() >= 12  # 2 sqrt(36), and those that have a row among theirs
+
+
+@pytest.mark.parametrize("resolution", [0.5, 1.0, 2.5])
+def test_moves_and_modularity_are_those_of_the_twins(graph, resolution):
+    order = np.random.default_rng(1).permutation(36)
+    dense = graph.toarray()
+    start, neighbour = graph.indptr.astype(np.int64), graph.indices.astype(np.int64)
+    label = move_nodes(start, neighbour, graph.data, graph.sum(axis=1), resolution, order)
+    assert np.array_equal(label, slow.move_nodes(dense, resolution, order))
+    assert cm.modularity(graph, label, resolution) == pytest.approx(slow.modularity(dense, label, resolution))
+
+
+def test_loops_count_as_degree_and_not_as_links(graph):
+    """As in a graph whose nodes are communities."""
+    dense = graph.toarray() + np.diag(np.linspace(0.0, 3.0, 36))
+    loops = sparse.csr_array(dense)
+    order = np.arange(36)
+    start, neighbour = loops.indptr.astype(np.int64), loops.indices.astype(np.int64)
+    label = move_nodes(start, neighbour, loops.data, loops.sum(axis=1), 1.0, order)
+    assert np.array_equal(label, slow.move_nodes(dense, 1.0, order))
+
+
+def test_planted_communities_are_found(graph):
+    label = cm.communities(graph, np.random.default_rng(0), 1.0)
+    assert label.tolist() == np.repeat([0, 1, 2], 12).tolist()
+
+
+def test_no_community_of_the_result_gains_by_joining_another(graph):
+    label = cm.communities(graph, np.random.default_rng(0), 2.5)
+    value = cm.modularity(graph, label, 2.5)
+    for a in range(label.max() + 1):
+        for b in range(a):
+            assert cm.modularity(graph, np.where(label == a, b, label), 2.5) <= value + 1e-12
+
+
+def test_rows_without_neighbours_are_one_community():
+    rows = sparse.csr_array(np.array([[1.0, 0], [1, 0], [0, 0], [0, 1], [0, 1], [0, 0]]))
+    label = cm.communities(cm.neighbour_graph(rows), np.random.default_rng(0), 1.0)
+    assert label.tolist() == [0, 0, 2, 1, 1, 2]
+    assert cm.communities(sparse.csr_array((3, 3)), np.random.default_rng(0)).tolist() == [0, 0, 0]
+    assert cm.communities(cm.neighbour_graph(np.ones((1, 2))), np.random.default_rng(0)).tolist() == [0]
+
+
+@pytest.mark.parametrize("n", [1, 2, 3, 5, 20, 35, 36, 40])
+def test_as_many_clusters_as_wanted(rows, graph, n):
+    assert cm.at_least(graph, n, np.random.default_rng(0)).max() + 1 >= min(n, 36)
+    label = cm.clusters(rows, n, np.random.default_rng(0))
+    assert np.unique(label).tolist() == list(range(min(n, 36)))
+
+
+def test_each_join_is_the_best(graph):
+    label = cm.at_least(graph, 9, np.random.default_rng(0))
+    while label.max() > 0:
+        n = int(label.max()) + 1
+        options = [np.where(label == b, a, label) for a in range(n) for b in range(a + 1, n)]
+        wanted = max(slow.modularity(graph.toarray(), one, cm.RESOLUTION) for one in options)
+        label = cm.joined_to(graph, label, n - 1)
+        assert cm.modularity(graph, label, cm.RESOLUTION) == pytest.approx(wanted)
+    many = cm.at_least(graph, 9, np.random.default_rng(0))
+    steps = cm.joined_to(graph, cm.joined_to(graph, many, 5), 2)
+    assert np.array_equal(cm.joined_to(graph, many, 2), steps)
+
+
+def test_distinct_rows():
+    columns, start = np.array([0, 2, 1, 0, 2], np.int32), np.array([0, 2, 3, 5, 5, 5])
+    assert se.distinct_rows(Rows(start, columns, np.zeros((5, 1), np.int64))).tolist() == [0, 1, 0, 2, 2]
+
+
+def test_the_concentration_is_the_most_probable():
+    a = np.linspace(0.02, 30.0, 60_000)
+    for n_groups, n in ((3, 50), (10, 400), (40, 400)):
+        log_p = n_groups * np.log(a) + gammaln(a) - gammaln(a + n) - a
+        assert mg.best_concentration(n_groups, n) == pytest.approx(a[log_p.argmax()], rel=0.03)
