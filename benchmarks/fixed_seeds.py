@@ -120,7 +120,7 @@ def others():
     rows = datasets.make_bananas(20, random_state=0).X
     yield "grammar: mixture", ab.TreeGrammarMixture(4, max_iter=10, random_state=0), documents
     yield "grammar: infinite", ab.TreeGrammarMixture(None, **CHAINS), documents
-    yield "patterns: mixture", ab.PatternMixture(random_state=0, n_sweeps=4, **_but(CHAINS, "random_state")), documents
+    yield "patterns: mixture", ab.PatternMixture(random_state=0, **_but(CHAINS, "random_state")), documents
     yield "patterns: given", ab.PatternMixture(4, random_state=0, n_chains=1, n_iter=3), documents
     yield "patterns: transformer", ab.TreePatterns(), documents
     yield "edit: clustering", ab.TreeEditClustering(3, random_state=0), shapes

@@ -18,20 +18,6 @@ def _patterns(n_given, **settings):
     return n_given, method
 
 
-def _with_floor(least):
-    def method(forest, n, seed):
-        from arbora.models.patterns import mixture
-
-        before, mixture.LEAST_POWER = mixture.LEAST_POWER, least
-        try:
-            model = arbora.PatternMixture(n, random_state=seed, n_chains=1, n_iter=2)
-            return model.fit_predict(forest)
-        finally:
-            mixture.LEAST_POWER = before
-
-    return False, method
-
-
 def _hidden(starts=None, **settings):
     def method(forest, n, seed):
         if starts is None:
@@ -81,15 +67,12 @@ RULES = ("rules", "rules2", "bigrams")
 # Name: (whether the number of classes is given, method)
 PATTERNS = {
     "patterns, power 1": _patterns(False, power=1.0),
-    "patterns, at least 0.7": _with_floor(0.7),
-    "patterns, at least 0.5": _with_floor(0.5),
-    "patterns, at least 0.3": _with_floor(0.3),
     "patterns, calibrated": _patterns(False, power="calibrated"),
     "patterns, power 0.5": _patterns(False, power=0.5),
+    "patterns, power 1.5": _patterns(False, power=1.5),
     "patterns, finite mixtures prior": _patterns(False, prior="finite"),
     "patterns with pairs": _patterns(False, families=(*RULES, "pairs")),
     "patterns with sets": _patterns(False, families=(*RULES, "sets")),
-    "patterns, 30 sweeps": _patterns(False, n_sweeps=30),
     "patterns, fit on 300": _patterns(False, fit_on=300),
     "patterns, given, power 1": _patterns(True, power=1.0),
     "patterns, given, power 0.5": _patterns(True, power=0.5),

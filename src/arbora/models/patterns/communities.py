@@ -96,14 +96,14 @@ def at_least(graph: Any, n: int, rng: np.random.Generator) -> Ints:
     return np.arange(graph.shape[0])
 
 
-def joined_to(graph: Any, label: Ints, n: int, resolution: float = RESOLUTION) -> Ints:
-    """Communities joined two by two, each time the pair that modularity gains most by (or loses least), down to n."""
+def joined_to(graph: Any, label: Ints, n: int) -> Ints:
+    """Communities joined two by two, each time the pair that modularity gains most by, down to n."""
     label = _compact(label)
     m = int(label.max()) + 1
     into = sparse.csr_array((np.ones(len(label)), (np.arange(len(label)), label)), shape=(len(label), m))
     link = np.asarray((into.T @ graph @ into).toarray())
     degree = link.sum(axis=1)
-    share = resolution / max(float(degree.sum()), 1e-300)
+    share = RESOLUTION / max(float(degree.sum()), 1e-300)
     gain = link - share * np.outer(degree, degree)
     new = np.arange(m)
     for _ in range(m - n):

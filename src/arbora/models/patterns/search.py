@@ -23,7 +23,6 @@ from .sampler import sweep
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
-N_START, LEAST_START_SIZE = 20, 4  # groups that chains start from, and trees of each on average, at least
 N_DIRECTIONS = 50
 MOST_GREEDY = 30  # sweeps until nothing changes
 FIRST_STRENGTH = 20  # place among `STRENGTHS` where the search for them starts
@@ -61,11 +60,6 @@ def directions(rows: Any, seed: int) -> Floats:
         return np.asarray(rows.toarray())
     left, value, _ = randomized_svd(sparse.csr_matrix(rows), N_DIRECTIONS, random_state=seed)
     return np.asarray(left * value)
-
-
-def n_start(n_trees: int) -> int:
-    """Groups to start from."""
-    return max(1, min(N_START, n_trees // LEAST_START_SIZE))
 
 
 def kmeans_start(features: Floats, n_groups: int, rng: np.random.Generator) -> Ints:
