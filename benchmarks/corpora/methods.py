@@ -3,9 +3,13 @@
 import warnings
 
 import numpy as np
+from networkx import from_scipy_sparse_array
+from networkx.algorithms.community import louvain_communities
 from sklearn.cluster import HDBSCAN, AgglomerativeClustering, KMeans, SpectralClustering
 from sklearn.decomposition import TruncatedSVD
+from sklearn.manifold import TSNE
 from sklearn.mixture import BayesianGaussianMixture, GaussianMixture
+from sklearn.neighbors import kneighbors_graph
 from sklearn.preprocessing import normalize
 
 import arbora
@@ -90,6 +94,43 @@ def hdbscan_subtrees(forest, n, seed):
     return HDBSCAN(min_cluster_size=10, copy=True).fit_predict(rows)
 
 
+def _communities(rows, seed):
+    """Louvain communities, resolution 1, of 15 nearest neighbours by cosine."""
+    graph = kneighbors_graph(rows, 15, metric="cosine", mode="distance")
+    graph.data = np.maximum(1.0 - graph.data, 1e-9)
+    found = louvain_communities(from_scipy_sparse_array(0.5 * (graph + graph.T)), seed=seed)
+    label = np.empty(graph.shape[0], np.int64)
+    for number, nodes in enumerate(found):
+        label[list(nodes)] = number
+    return label
+
+
+def communities_pairs(forest, n, seed):
+    return _communities(features.tfidf(features.pairs(forest)), seed)
+
+
+def communities_subtrees(forest, n, seed):
+    return _communities(features.tfidf(features.subtrees(forest)), seed)
+
+
+def communities_paths(forest, n, seed):
+    return _communities(features.logs(features.paths(forest)), seed)
+
+
+def tsne_subtrees(forest, n, seed):
+    """HDBSCAN on two dimensions of t-SNE, as topics of texts are often found."""
+    rows = directions(features.tfidf(features.subtrees(forest)), 50, seed)
+    plane = TSNE(init="random", random_state=seed).fit_transform(rows)
+    return HDBSCAN(min_cluster_size=10, copy=True).fit_predict(plane)
+
+
+def spectral_neighbours(forest, n, seed):
+    """Spectral clustering of 15 nearest neighbours by cosine of tf-idf of pairs."""
+    graph = kneighbors_graph(features.tfidf(features.pairs(forest)), 15, metric="cosine")
+    cut = SpectralClustering(n, affinity="precomputed", assign_labels="cluster_qr", random_state=seed)
+    return cut.fit_predict(0.5 * (graph + graph.T))
+
+
 def hidden_trees(forest, n, seed):
     return arbora.HiddenTreeMixture(n, random_state=seed).fit_predict(forest)
 
@@ -117,6 +158,7 @@ GIVEN = {
     "Gaussian mixture, root paths": gaussian_paths,
     "spectral, Weisfeiler-Lehman kernel": spectral_neighbourhoods,
     "spectral, subtree kernel": spectral_subtrees,
+    "spectral, neighbours by pairs": spectral_neighbours,
     "average linkage, edit distances": average_edit_distance,
     "HiddenTreeMixture": hidden_trees,
     "PatternMixture": pattern_mixture,
@@ -126,6 +168,10 @@ UNKNOWN = {
     "Bayesian Gaussian mixture, root paths": bayesian_paths,
     "HDBSCAN, root paths": hdbscan_paths,
     "HDBSCAN, tf-idf of subtrees": hdbscan_subtrees,
+    "t-SNE and HDBSCAN, tf-idf of subtrees": tsne_subtrees,
+    "Louvain communities, tf-idf of pairs": communities_pairs,
+    "Louvain communities, tf-idf of subtrees": communities_subtrees,
+    "Louvain communities, root paths": communities_paths,
     "InfiniteHiddenTreeMixture": infinite_hidden_trees,
     "PatternMixture, number learnt": pattern_mixture,
     "TreeGrammarMixture, number learnt": grammar_mixture,
