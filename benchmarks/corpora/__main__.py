@@ -18,9 +18,12 @@ DEVELOPMENT = (*FIRST, *MORE_DEVELOPMENT)
 def _recipes(options):
     from .held_out import HELD_OUT
     from .judged import JUDGED
+    from .untouched import UNTOUCHED
 
     if options.name:
-        return [recipe for recipe in (*DEVELOPMENT, *HELD_OUT, *JUDGED) if recipe.name in options.name]
+        return [one for one in (*DEVELOPMENT, *HELD_OUT, *JUDGED, *UNTOUCHED) if one.name in options.name]
+    if options.untouched:
+        return UNTOUCHED
     return JUDGED if options.judged else HELD_OUT if options.held_out else DEVELOPMENT
 
 
@@ -48,6 +51,7 @@ def main():
     parser.add_argument("name", nargs="*", help="of corpora; all of the development set if left out")
     parser.add_argument("--held-out", action="store_true", help="the corpora that no choice was made on")
     parser.add_argument("--judged", action="store_true", help="the second set of such corpora")
+    parser.add_argument("--untouched", action="store_true", help="the third set of such corpora")
     parser.add_argument(
         "--methods", default="", help="titles of methods to run, by a regular expression; all if left out"
     )

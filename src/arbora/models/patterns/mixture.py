@@ -114,6 +114,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
 
     References
     ----------
+    Blondel, Guillaume, Lambiotte and Lefebvre (2008), Fast unfolding of communities in large networks.
     Neal (2000), Markov chain sampling methods for Dirichlet process mixture models.
     Dahl (2005), Sequentially-allocated merge-split sampler for conjugate and nonconjugate Dirichlet process mixtures.
     Yin and Wang (2014), A Dirichlet multinomial mixture model-based approach for short text clustering.
