@@ -2,7 +2,6 @@
 
 import time
 import warnings
-from itertools import product
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -34,8 +33,7 @@ PUBLISHED = {
 NAMES = {"input-output": "input-output tree (IO-BHTMM)", "map": "topographic map (GTM-SD), logistic read-out"}
 N_RUNS, N_COMPARED = {"input-output": 5, "map": 3}, 1200
 N_SPLITS = {"input-output": 3, "map": 1}  # times that cross-validation is repeated: starts differ more than settings
-STATES, TIES, PLACES = (4, 8, 16), ((), ("switch",)), ("nodes", "root")
-SIDES, ENCODINGS, COST = (5, 10), ("log",), 10.0
+STATES, SIDES, ENCODING, COST = (4, 8, 16), (5, 10), "log", 10.0
 SVM = "(slot, label) counts, linear support vector machine"
 
 
@@ -74,8 +72,8 @@ def comparators(quick: bool = False) -> Table:
         "Error: share of test trees given a wrong class, in per cent, mean (deviation) of runs with other seeds; held "
         "out: the same of training trees in 3-fold cross-validation (of the input-output tree repeated "
         f"{N_SPLITS['input-output']} times, with other folds and starts), by which settings were chosen among "
-        f"{len(STATES)} numbers of states, {len(TIES)} ties, the class at all nodes or at roots, and {len(RULES)} "
-        f"rules (input-output), or lattices of {' and '.join(f'{s} by {s}' for s in SIDES)} (map).",
+        f"{', '.join(map(str, STATES))} states and {len(RULES)} rules, the class at all nodes and nothing tied "
+        f"(input-output), or lattices of {' and '.join(f'{s} by {s}' for s in SIDES)} (map).",
         "30 iterations of EM, default priors; of the map, the most trustworthy of three starts, and logistic "
         "regression on logarithms of sums of node posteriors by slot and point, in place of the articles' kernel "
         "machine.",
@@ -86,9 +84,8 @@ def comparators(quick: bool = False) -> Table:
 
 def _settings(model: str, quick: bool) -> list[tuple[Any, ...]]:
     if model == "input-output":
-        every = list(product(STATES, TIES, PLACES))
-        return every[:2] if quick else every
-    return [(side,) for side in (SIDES[:1] if quick else SIDES)]
+        return [(n_states,) for n_states in STATES[: 1 if quick else None]]
+    return [(side,) for side in SIDES[: 1 if quick else None]]
 
 
 def _tuples(way: Any) -> Any:
@@ -97,10 +94,7 @@ def _tuples(way: Any) -> Any:
 
 
 def _told(model: str, way: tuple[Any, ...]) -> str:
-    if model == "map":
-        return f"{way[0]} by {way[0]} points, {way[1]}"
-    n_states, tie, at, rule = way
-    return f"{n_states} states, {'tied ' + ' '.join(tie) if tie else 'nothing tied'}, class at {at}, {rule}"
+    return f"{way[0]} by {way[0]} points" if model == "map" else f"{way[0]} states, rule {way[1]}"
 
 
 # ---- runs -----------------------------------------------------------------------------------------------------------
@@ -129,16 +123,13 @@ def run(task: Task) -> dict[str, Any]:
 def _ways(task: Task, train: Forest, test: Forest, target: Any) -> dict[tuple[Any, ...], Any]:
     """Classes of the test trees by all ways to read out a setting, or by the one that the task names."""
     if task.model == "input-output":
-        n_states, tie, at, *rule = task.settings
-        model = TransducerClassifier(n_states, tie=tie, at=at, calibration=None, random_state=task.seed)
+        n_states, *rule = task.settings
+        model = TransducerClassifier(n_states, calibration=None, random_state=task.seed)
         fitted = model.fit(train, target).transducer_
-        return {(n_states, tie, at, r): fitted.predict_tree(test, r) for r in rule or RULES}
-    side, *way = task.settings
+        return {(n_states, r): fitted.predict_tree(test, r) for r in rule or RULES}
+    (side,) = task.settings
     plane = TopographicMap(side, basis=min(6, side), random_state=task.seed).fit(train)
-    return {
-        (side, encoding): _classes(plane.set_params(encoding=encoding), train, test, target)
-        for encoding in way or ENCODINGS
-    }
+    return {(side,): _classes(plane.set_params(encoding=ENCODING), train, test, target)}
 
 
 def _classes(plane: TopographicMap, train: Forest, test: Forest, target: Any) -> Any:

@@ -307,7 +307,8 @@ class TreeTransducer(ForestEstimator):
 
     def predict(self, X: Any, known: Any = None) -> NDArray[Any]:
         """Likeliest output of every node, each by itself; `known` as for `predict_proba`."""
-        return np.asarray(self.outputs_[self.predict_proba(X, known).argmax(axis=1)])
+        best = self.predict_proba(X, known).argmax(axis=1)
+        return np.asarray(self.outputs_[best])
 
     def decode(self, X: Any, known: Any = None) -> NDArray[Any]:
         """Outputs of all nodes in the likeliest joint choice of states, switches and outputs of each tree."""
@@ -389,7 +390,8 @@ class TreeTransducer(ForestEstimator):
 
     def predict_tree(self, X: Any, rule: str = "joint") -> NDArray[Any]:
         """One output per tree, by a rule of `tree_scores`."""
-        return np.asarray(self.outputs_[self.tree_scores(X, rule).argmax(axis=1)])
+        best = self.tree_scores(X, rule).argmax(axis=1)
+        return np.asarray(self.outputs_[best])
 
     def _coded(self, X: Any, known: Any) -> CodedTrees:
         """Trees in training terms, with the outputs that are known."""
