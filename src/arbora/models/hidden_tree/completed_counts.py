@@ -4,7 +4,7 @@ All counts of a component lie in one flat vector of cells, so that what works on
 learning Dirichlet parameters) needs to know nothing of trees.
 """
 
-from typing import TYPE_CHECKING, Any, NamedTuple
+from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -31,12 +31,22 @@ Floats = NDArray[np.float64]
 MOST_REJECTED = 2**30
 
 
+def labels_of(model: Any) -> Labels:
+    """The emission, if it has cells."""
+    if not isinstance(model.emission, Labels):
+        raise SettingError(
+            "update='gibbs' with direction='down' needs nodes with labels alone; take update='em' for content"
+        )
+    return model.emission
+
+
 def layout_of(model: "SwitchingTree") -> Layout:
     """Where every kind of count lies."""
     tables: Any = model.tables
     leaf, switch, transition = (int(np.prod(x.shape)) for x in (tables.leaf, tables.switch, tables.transition))
     n_pairs, width = tables.transition.shape[1], tables.leaf.shape[1]
-    emission = labels_of(model).n_cells(model.n_states)
+    with_cells: Any = model.emission
+    emission = with_cells.n_cells(model.n_states)
     ends = np.cumsum([0, leaf, emission, switch, transition, 2 * tables.branching.shape[0]])
     return Layout(*(int(x) for x in [*ends, width, n_pairs, model.n_states]))
 
@@ -45,7 +55,8 @@ def rows_of(model: "SwitchingTree") -> NDArray[np.int64]:
     """The row of every cell: cells of a row share one distribution."""
     at = layout_of(model)
     leaf = np.arange(at.emission) // at.leaf_width
-    emission = labels_of(model).cell_rows(model.n_states)
+    with_cells: Any = model.emission
+    emission = with_cells.cell_rows(model.n_states)
     switch = np.zeros(at.transition - at.switch, np.int64)
     transition = np.arange(at.shape - at.transition) // at.n_states
     branching = np.arange(at.end - at.shape) % max(1, (at.end - at.shape) // 2)
@@ -87,11 +98,12 @@ def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
     """Counts of all components in the shapes of their parameters from [component, cell]."""
     n = len(cells)
     tables: Any = model.tables
+    with_cells: Any = model.emission
     leaf, emission, switch, transition, branching = (cells[:, part].T for part in kinds_of(model))
     hits, misses = np.split(branching, 2)
     return Counts(
         leaf.reshape(*tables.leaf.shape, n),
-        labels_of(model).from_cells(emission, model.n_states),
+        with_cells.from_cells(emission, model.n_states),
         switch,
         transition.reshape(*tables.transition.shape, n),
         np.stack([hits, hits + misses]),
@@ -99,15 +111,10 @@ def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
     )
 
 
-def labels_of(model: Any) -> Labels:
-    """The emission, if it has cells."""
-    if not isinstance(model.emission, Labels):
-        raise SettingError("update='gibbs' needs nodes with labels alone; take update='em' for other columns")
-    return model.emission
-
-
 class BagDrawer:
     """Draws hidden states of all trees and bags their counts, together with those of their shapes."""
+
+    splits: ClassVar[bool] = True  # whether bags say all that splits and merges need
 
     def __init__(self, batch: "Batch"):
         self.batch = batch
@@ -124,7 +131,7 @@ class BagDrawer:
             for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
                 mine = np.flatnonzero(label[rows] == k)
                 if len(mine):
-                    parts += self._draw_part(rng, one, flow, shard, self.shape_counts[s], mine, rows.start)
+                    parts += self._draw_part(rng, k, one, flow, shard, self.shape_counts[s], mine, rows.start)
         bags = join(parts, self.batch.n_trees)
         return _sum_duplicates(bags, self.layout.end) if self.model.absent == "renormalised" else bags
 
@@ -141,20 +148,36 @@ class BagDrawer:
         return as_counts(self.model, cells)
 
     def _draw_part(
-        self, rng: np.random.Generator, one: Params, flow: Any, shard: SharedForest, shape: Any, mine: Any, at: int
+        self,
+        rng: np.random.Generator,
+        k: int,
+        one: Params,
+        flow: Any,
+        shard: SharedForest,
+        shape: Any,
+        mine: Any,
+        at: int,
     ) -> "list[Part]":
         part = shard.restrict(mine)
         roots = part.tree_root[part.tree_id]
-        offsets = (*self.layout[:4], self.layout.leaf_width, self.layout.end)
+        offsets = self._offsets(shard)
         with self.batch.workspaces.borrowed() as workspace:
             messages, _ = self.model.upward(flow, one, part, workspace)
             bags = draw_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
-        drawn = [Part(mine + at, *bags)]
+        drawn = [Part(mine + at, *self._kept(shard, k, bags))]
         if shape is not None:
             drawn.append(from_sparse(mine + at, shape[shard.tree_id[mine]]))
         if self.model.absent == "renormalised":
             drawn.append(from_sparse(mine + at, self._draw_rejected(rng, one.switch[:, 0], shard, mine)))
         return drawn
+
+    def _offsets(self, shard: SharedForest) -> tuple[int, ...]:
+        """Where cells begin, as the kernel takes it."""
+        return (*self.layout[:4], self.layout.leaf_width, self.layout.end)
+
+    def _kept(self, shard: SharedForest, k: int, bags: Any) -> Any:
+        """Bags as they stay."""
+        return bags
 
     def _draw_rejected(self, rng: np.random.Generator, switch: Floats, shard: SharedForest, mine: Any) -> Any:
         """Switches that pointed to absent slots before one pointed to a present one: makes the update conjugate."""

@@ -337,7 +337,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         params = self.mixture_._fitted_params().tree
         with self.mixture_._batch(forest, self.spec_) as batch:
             known = batch.log_likelihood(params)
-            if self.update == "em":
+            if self.update == "em" or tm.wanted(self.spec_):
                 new = batch.log_likelihood(self.spec_.uniform())[:, 0]
             else:
                 new = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_)).log_prob
@@ -361,6 +361,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         zero where the hidden states do not matter.
         """
         check_is_fitted(self, "mixture_")
+        if tm.wanted(self.spec_):
+            raise SettingError("new_group_evidence: it integrates over labels alone; this model has columns of content")
         forest = self._in_training_terms(X)
         with self.mixture_._batch(forest, self.spec_) as batch:
             evidence: tm.Evidence = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_))

@@ -223,6 +223,17 @@ class Columns:
         """States renumbered in all columns."""
         return {key: family.in_order(values[key], order) for key, _, family in self._keyed}
 
+    def n_cells(self, n_states: int) -> int:
+        """None: statistics of columns are kept apart from cells of counts; see completed_counts.py."""
+        return 0
+
+    def cell_rows(self, n_states: int) -> NDArray[np.int64]:
+        """None."""
+        return np.zeros(0, np.int64)
+
+    def from_cells(self, cells: Floats, n_states: int) -> None:
+        """None: `ContentBags` has them."""
+
     @property
     def has_labels(self) -> bool:
         """Whether the label is one of the columns."""

@@ -1,0 +1,95 @@
+"""A chain of four nodes with content: the posterior of its states by enumeration, and by blocked Gibbs."""
+
+from itertools import pairwise, product
+
+import numpy as np
+from scipy.special import gammaln
+
+from arbora import Forest
+from arbora.forest.content import Column
+from arbora.forest.sharing import share
+from arbora.models.hidden_tree import tree_model as tm
+from arbora.models.hidden_tree.completed_counts import counts_by_component
+from arbora.models.hidden_tree.emissions.categorical import Categorical
+from arbora.models.hidden_tree.emissions.columns import Columns
+from arbora.models.hidden_tree.emissions.gaussian import Gaussian
+from arbora.models.hidden_tree.emissions.poisson import Poisson
+from arbora.models.hidden_tree.passes import Batch
+from arbora.models.hidden_tree.switching_tree import Priors, SwitchingTree
+
+N_STATES = 2
+PRIORS = Priors(leaf=0.8, emission=0.7, switch=1.0, transition=0.6, branching=1.0)
+X, KIND, N = [0.2, None, 1.9, 2.4], ["p", "q", None, "q"], [0, 3, 4, None]
+
+
+def setting(family=None):
+    """The chain, its model, and its trees as passes take them; each node has a row of its own."""
+    tree = ("a", [("a", [("a", ["a"])])])
+    content = {"x": Column.numbers(X), "kind": Column.codes(KIND), "n": Column.counts(N)}
+    forest = Forest.from_nested([tree]).with_content(content)
+    gaussian = family or Gaussian(1.0, 0.5, 0.4, 3.0)
+    families = (("x", gaussian), ("kind", Categorical(2, ("p", "q"))), ("n", Poisson(0.5)))
+    model = SwitchingTree(1, Columns(families, 1), N_STATES, "literal")
+    batch = Batch(model, share(forest.arrays, 1, content=forest.rows(tm.wanted(model))), None, 1)
+    return forest, model, batch
+
+
+def log_dirichlet(counts, alpha):
+    """Log P(sequence) of counts with a symmetric Dirichlet integrated out."""
+    counts = np.asarray(counts, float)
+    n = len(counts)
+    return gammaln(n * alpha) - gammaln(n * alpha + counts.sum()) + (gammaln(alpha + counts) - gammaln(alpha)).sum()
+
+
+def enumerated(model):
+    """P(states | content), parameters integrated out; nodes from the leaf up."""
+    values = {
+        "x": np.array([np.nan if v is None else v for v in X]),
+        "kind": np.array([-1 if v is None else "pq".index(v) for v in KIND]),
+        "n": np.array([np.nan if v is None else v for v in N], float),
+    }
+    logs = {}
+    for states in product(range(N_STATES), repeat=4):
+        hard = np.eye(N_STATES)[list(states)][:, :, None]
+        total = log_dirichlet(hard[0, :, 0], PRIORS.leaf)
+        for j in range(N_STATES):
+            after = [b for a, b in pairwise(states) if a == j]
+            total += log_dirichlet(np.bincount(after, minlength=N_STATES), PRIORS.transition)
+        for column, family in model.emission.families:
+            made = tm.mapped(lambda table: np.zeros((*table.shape, 1)), family.statistics_tables(N_STATES))
+            family.add_statistics(values[column], hard, made)
+            total += family.log_marginal(made, PRIORS.emission).sum()
+        logs[states] = total
+    whole = np.logaddexp.reduce(list(logs.values()))
+    return {states: float(np.exp(value - whole)) for states, value in logs.items()}
+
+
+def distance(n_draws, seed=0, family=None):
+    """Total variation between the states that the sampler draws and their posterior."""
+    _, model, batch = setting(family)
+    exact = enumerated(setting()[1])
+    rng = np.random.default_rng(seed)
+    bags = model.completed(batch)
+    shard = batch.shards[0]
+    row = [int(np.asarray(shard.units.label)[u]) for u in range(4)]  # the chain: units from the leaf up
+    params = model.draw(rng, 1, PRIORS)
+    seen = dict.fromkeys(exact, 0)
+    zero = np.zeros(1, np.int64)
+    width = shard.n_units * N_STATES
+    held = {}
+    kept = type(bags)._kept
+
+    def spy(self, shard, k, drawn):
+        cell = drawn[1]
+        first = self.layout.emission
+        mine = cell[(cell >= first) & (cell < first + width)] - first
+        held["states"] = dict(zip((mine // N_STATES).tolist(), (mine % N_STATES).tolist(), strict=True))
+        return kept(self, shard, k, drawn)
+
+    bags._kept = spy.__get__(bags)
+    for _ in range(n_draws):
+        drawn = bags.draw(rng, zero, params)
+        cells = counts_by_component(drawn, zero, 1, bags.layout.end)
+        params = model.draw(rng, 1, PRIORS, bags.counts(cells))
+        seen[tuple(held["states"][r] for r in row)] += 1
+    return 0.5 * sum(abs(seen[states] / n_draws - exact[states]) for states in exact)

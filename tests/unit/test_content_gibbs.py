@@ -1,0 +1,55 @@
+"""Exact Gibbs with content: blocked draws against the enumerated posterior, and the estimator."""
+
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+
+import arbora as ab
+from arbora import Forest
+from arbora.errors import SettingError
+from arbora.models.hidden_tree.emissions.gaussian import Gaussian
+from tests.statistical.content_posterior import distance
+from tests.unit.test_content import nested
+
+
+@dataclass(frozen=True)
+class MeanForgets(Gaussian):
+    """Draws means from the prior of the mean: a bug."""
+
+    def draw(self, rng, n_states, n_components, prior, statistics=None):
+        drawn = super().draw(rng, n_states, n_components, prior, statistics)
+        shape = (n_states, n_components)
+        return drawn._replace(mean=self.centre + np.sqrt(drawn.variance / self.strength) * rng.standard_normal(shape))
+
+
+def test_states_have_their_posterior_and_a_bug_is_found():
+    assert distance(4000) < 0.05
+    assert distance(4000, family=MeanForgets(1.0, 0.5, 0.4, 3.0)) > 0.1
+
+
+@pytest.mark.slow
+def test_states_have_their_posterior_closely():
+    assert distance(60_000) < 0.012
+
+
+def test_the_estimator_takes_content(tmp_path):
+    rng = np.random.default_rng(0)
+    forest = Forest.from_nested(nested(3, 40)).with_content({})
+    group = np.repeat(np.arange(40) % 2, forest.sizes)
+    forest = forest.with_content({"x": rng.normal(5.0 * group, 1.0), "n": rng.poisson(1 + 6 * group)})
+    given = {"n_states": 2, "n_iter": 12, "n_chains": 1, "n_start": 2, "random_state": 0, "prior": 0.5}
+    model = ab.InfiniteHiddenTreeMixture(**given).fit(forest)
+    assert np.isfinite(model.history_).all()
+    found = model.labels_
+    assert len(set(found[::2]) & set(found[1::2])) == 0  # no group has trees of both kinds
+    model.save(tmp_path / "m.arbora")
+    again = ab.load(tmp_path / "m.arbora")
+    np.testing.assert_array_equal(again.predict(forest), model.predict(forest))
+    assert set(model.content_params_) == {"label", "x", "n"}
+    with pytest.raises(SettingError, match="labels alone"):
+        model.new_group_evidence(forest)
+    with pytest.raises(SettingError, match="priors of columns of content are not learnt"):
+        ab.InfiniteHiddenTreeMixture(hyperprior=(1, 1), **given).fit(forest)
+    with pytest.raises(SettingError, match="labels alone"):
+        ab.InfiniteHiddenTreeMixture(direction="down", **given).fit(forest)
