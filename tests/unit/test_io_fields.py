@@ -221,6 +221,11 @@ def test_a_line_of_many_taxa(tmp_path):
     assert forest.vocabulary == ("t0", f"t{N_LONG - 1}")
 
 
+def test_a_number_that_is_the_name_of_a_taxon_is_that_taxon(tmp_path):
+    text = "#NEXUS begin taxa; taxlabels x 1 y; end; begin trees; tree a = (1,3); end;"
+    assert read_nexus(put(tmp_path, "a.nex", text)).vocabulary == ("1", "y")
+
+
 def test_a_bad_file_does_not_count_its_broken_traces(tmp_path, caplog):
     """What is left out as a whole is not told again as a trace without its root."""
     orphan = {"traceId": "t", "spanId": "a", "parentSpanId": "x", "name": "n", "startTimeUnixNano": "1"}

@@ -426,3 +426,11 @@ def test_html_without_elements(tmp_path, text):
 def test_html_of_other_encodings_and_odd_bytes(tmp_path):
     text = b"<meta charset=iso-8859-1><p>\xe9</p>\x80<div"
     assert "p" in tree(read_html, tmp_path, text).vocabulary
+
+
+def test_a_fault_is_one_short_sentence(tmp_path):
+    path = tmp_path / "a.xml"
+    path.write_text("<a " + "b" * 20_000)
+    with pytest.raises(ReadError, match=r"line 1, column \d+: not well-formed XML") as error:
+        read_xml(path)
+    assert len(str(error.value)) < 400 + len(str(path))

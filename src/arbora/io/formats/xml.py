@@ -40,6 +40,7 @@ _SAFE: dict[str, Any] = {
 }
 # Drawn once a process: nobody can prepare names that collide in the table of names, and labels do not depend on it.
 _SEED = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 2)
+MOST_SAID = 200  # characters of what the parser says
 _HAS_MARKUP = re.compile(r"<|&(?!#)")
 
 
@@ -260,7 +261,8 @@ def check_depth(root: Any, max_depth: int) -> None:
 def _syntax_fault(error: etree.XMLSyntaxError, max_depth: int) -> Fault:
     line, column = error.position if error.position else (None, None)
     said = re.sub(r",? line \d+, column \d+.*$", "", error.msg or "not well-formed XML", flags=re.DOTALL)
-    said = " ".join(said.split())  # one sentence has no line breaks
+    said = " ".join(said.split())  # one sentence has no line breaks,
+    said = said if len(said) <= MOST_SAID else f"{said[: MOST_SAID - 3]}..."  # nor a name of a million letters
     if "Excessive depth" in said:
         said = f"elements are nested deeper than {max_depth}; raise max_depth if you trust the file"
     elif "amplification" in said:
