@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 from ..errors import ReadError
 from ..io.registry import FORMATS
+from ..io.urls import as_given, is_url
 from ..models.registry import typed
 from .terminal import usage
 
@@ -68,8 +69,8 @@ def _without_folders(word: str) -> str:
 def check_there(*paths: Path) -> None:
     """Refuse a file that is not there before anything slow is imported; globs are left to those who expand them."""
     for path in paths:
-        name = str(path)
-        if name != "-" and not any(c in name for c in "*?[") and not os.path.lexists(name):
+        name = as_given(path)
+        if name != "-" and not is_url(name) and not any(c in name for c in "*?[") and not os.path.lexists(name):
             raise ReadError(f"{path}: there is no such file; check the path")
 
 

@@ -28,6 +28,7 @@ from ..io.registry import FORMATS
 from ..io.sniffing import format_of
 from ..io.sources import Position, Sink, decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows
+from ..io.urls import is_url, state_of
 from .standard_input import is_spooled, plain, with_standard_input
 from .terminal import INTERRUPTED, Teller, fail, usage
 
@@ -191,13 +192,18 @@ def write_store(
 
 def _token(inputs: Inputs, skip_bad: bool, classes: str | None, shard_nodes: int) -> str:
     """What names this conversion: the files as they are now, and how they are read."""
-    files = []
-    for path in inputs.files:
-        told = os.stat(path)
-        files.append([os.path.abspath(path), told.st_size, told.st_mtime_ns])
+    files = [_state(path) for path in inputs.files]
     table = hashlib.sha256(Path(classes).read_bytes()).hexdigest() if classes and os.path.isfile(classes) else None
     asked = [__version__, files, inputs.format, inputs.options, skip_bad, classes, table, shard_nodes]
     return hashlib.sha256(json.dumps(asked).encode("utf-8", "surrogatepass")).hexdigest()[:16]
+
+
+def _state(path: str) -> list[Any]:
+    """A file as it is now."""
+    if is_url(path):
+        return [path, state_of(path)]
+    told = os.stat(path)
+    return [os.path.abspath(path), told.st_size, told.st_mtime_ns]
 
 
 def _reader_options(inputs: Inputs, skip_bad: bool, quiet: bool) -> dict[str, Any]:

@@ -15,6 +15,7 @@ from ..files.own_outputs import is_result
 from .format import Format
 from .registry import FORMATS
 from .sniffing import format_of_name, sniffed
+from .urls import as_given, expand_url, is_url
 
 logger = logging.getLogger(__name__)
 
@@ -48,13 +49,13 @@ def find_files(source: Source, formats: Sequence[str], every: bool = False) -> l
 def search(source: Source, formats: Sequence[str], every: bool = False) -> Found:
     """As `find_files`, and what was left out."""
     if isinstance(source, (str, os.PathLike)):
-        items = [os.fspath(source)]
+        items = [as_given(source)]
     elif isinstance(source, bytes) or not isinstance(source, Iterable):
         raise ReadError(
             f"cannot read from {type(source).__name__}; give a path, a list of paths, a glob or a directory"
         )
     else:
-        items = [os.fspath(item) for item in source]
+        items = [as_given(item) for item in source]
     if not items:
         raise ReadError("the list of files is empty; give at least one path")
     not_read: Counter[str] = Counter()
@@ -62,7 +63,7 @@ def search(source: Source, formats: Sequence[str], every: bool = False) -> Found
     files, twice = list[str](), list[str]()
     for item in items:
         for path in _expand(item, formats, every, not_read):
-            real = os.path.realpath(path)
+            real = path if is_url(path) else os.path.realpath(path)
             (twice if real in seen else files).append(path)
             seen.add(real)
     return Found(files, not_read, twice)
@@ -89,6 +90,8 @@ def told(not_read: Counter[str]) -> str:
 
 
 def _expand(path: str, formats: Sequence[str], every: bool, not_read: Counter[str]) -> list[str]:
+    if is_url(path):
+        return expand_url(path, not_read, lambda name: _reason_against(name, path, formats, every))
     try:
         mode = os.stat(path).st_mode
     except (OSError, ValueError):
@@ -129,7 +132,7 @@ def _reason_against(path: str, folder: str, wanted: Sequence[str], every: bool) 
     """
     if is_store(path):
         return None if "store" in wanted else ".store"
-    if not os.path.isfile(path):
+    if not is_url(path) and not os.path.isfile(path):
         return "no regular file"  # a pipe that nobody may ever write to, or a link to nothing
     name = format_of_name(path)
     if name in wanted:

@@ -6,6 +6,7 @@ from functools import cache
 
 from ..files.kinds import is_store, plain_name
 from .registry import FORMATS
+from .urls import is_url, open_url
 
 BEGINNING = 1 << 16  # bytes of a file that are looked at
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
@@ -35,8 +36,8 @@ def format_of(path: str) -> str | None:
 def sniffed(path: str) -> tuple[str | None, bool]:
     """The format that the first bytes of a file show, if any, and whether they are text at all."""
     try:
-        with gzip.open(path) if path.lower().endswith(".gz") else open(path, "rb") as file:
-            data = file.read(BEGINNING)
+        with open_url(path) if is_url(path) else open(path, "rb") as file:
+            data = gzip.GzipFile(fileobj=file).read(BEGINNING) if path.lower().endswith(".gz") else file.read(BEGINNING)
     except (OSError, EOFError, ValueError, zlib.error):
         return None, False
     return sniff(data)

@@ -9,13 +9,14 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import IO, Any, NamedTuple, cast
+from typing import IO, Any, NamedTuple
 
 from ..errors import ReadError, SkippedFilesWarning
 from ..forest.forest import Forest
 from ..progress import Progress
 from .builder import Columns, Fault
 from .finding import Source, find_files
+from .urls import is_url, open_url, size_of
 
 logger = logging.getLogger(__name__)
 
@@ -106,8 +107,10 @@ class _Limited(io.RawIOBase):
     """What gzip data unpack to, with an end to those that are made to fill the memory."""
 
     def __init__(self, path: str) -> None:
-        self.packed = gzip.GzipFile(path)
-        self.left = self.most = max(UNPACKED_BYTES, UNPACKED_RATIO * os.stat(path).st_size)
+        size = size_of(path) if is_url(path) else os.stat(path).st_size
+        self.file = _opened(path)
+        self.packed = gzip.GzipFile(fileobj=self.file)
+        self.left = self.most = max(UNPACKED_BYTES, UNPACKED_RATIO * size)
 
     def readable(self) -> bool:
         return True
@@ -122,7 +125,12 @@ class _Limited(io.RawIOBase):
 
     def close(self) -> None:
         self.packed.close()
+        self.file.close()
         super().close()
+
+
+def _opened(path: str) -> IO[bytes]:
+    return open_url(path) if is_url(path) else open(path, "rb")
 
 
 def _unpacked(path: str) -> io.BufferedReader:
@@ -137,10 +145,10 @@ class _Opened:
 
     def __enter__(self) -> IO[bytes]:
         try:
-            opened = _unpacked(self.path) if self.path.lower().endswith(".gz") else open(self.path, "rb")
+            opened = _unpacked(self.path) if self.path.lower().endswith(".gz") else _opened(self.path)
         except (OSError, ValueError) as error:
             raise Fault(_reason(error)) from None
-        self.file = cast(IO[bytes], opened)
+        self.file = opened
         return self.file
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:

@@ -138,7 +138,7 @@ def read_or_convert(X: Any) -> Forest:
     """A Forest from a Forest, from a list of nested trees, or from files."""
     if isinstance(X, Forest):
         return X
-    if isinstance(X, Path) or (isinstance(X, str) and (os.path.exists(X) or any(c in X for c in "*?["))):
+    if isinstance(X, Path) or (isinstance(X, str) and (os.path.exists(X) or "://" in X or any(c in X for c in "*?["))):
         from ..io import read
 
         return read(X)
