@@ -34,8 +34,8 @@ class HiddenTree(HiddenTreeMixture):
     max_states : int, default 12
         Most states where ``n_states="infer"``; a fit that uses all of them warns.
     n_sweeps : int, default 800
-        Where ``n_states="infer"``: sweeps of an exact sampler after variational EM, which finds the number of states
-        more often.
+        Where ``n_states="infer"``: sweeps of each of three chains of an exact sampler after variational EM, which find
+        the number of states more often.
     absent : {"bottom", "slot", "literal", "renormalised"}, default "bottom"
         Meaning of an absent child.  "bottom" is a state of its own; the label model is proper.  "slot" follows the code
         of the papers; it also multiplies the probability.  "literal" is Eq. (1) as printed.  In "renormalised" the

@@ -15,6 +15,7 @@ from .passes import Batch, MixtureParams, log_joint
 
 Floats = NDArray[np.float64]
 
+N_CHAINS = 3  # one may stay where it started
 MOST_COMPARED = 20  # draws whose trees' probabilities are compared
 
 
@@ -65,22 +66,24 @@ def started(params: MixtureParams, priors: Priors) -> StateDraw:
 def sample_states(
     rng: np.random.Generator, batch: Batch, params: MixtureParams, priors: Priors, n_sweeps: int
 ) -> MixtureParams:
-    """Sweeps from these parameters; of the second half, the best draw with the most frequent numbers of states.
+    """Sweeps of some chains from these parameters; the best of their draws with the most frequent numbers of states.
 
-    The number of a component is that of its states with more than a hundredth of the nodes.  Of the draws that have the
-    number of each component that most draws have, or else of all, the most probable trees decide.  Rows are then the
-    means of their posteriors given the counts of the draw.
+    Draws are those of the second half of each chain.  The number of a component is that of its states with more than a
+    hundredth of the nodes.  Of the draws that have the number of each component that most draws have, or else of all,
+    the most probable trees decide.  Rows are then the means of their posteriors given the counts of the draw.
     """
     model: InferredStates = batch.model  # type: ignore[assignment]
-    bags, now = model.completed(batch), started(params, priors)
+    bags = model.completed(batch)
     kept, numbers = [], []
-    for number in range(n_sweeps):
-        before = now.params
-        now = sweep(rng, batch, bags, now)
-        if 2 * number >= n_sweeps:
-            nodes = model.nodes_of(now.counts).T
-            numbers.append(n_states_of(nodes / np.maximum(nodes.sum(axis=1, keepdims=True), 1.0)))
-            kept.append((model.given(now.params.tree, now.counts, now.priors), before.weight))
+    for _ in range(N_CHAINS):
+        now = started(params, priors)
+        for number in range(n_sweeps):
+            before = now.params
+            now = sweep(rng, batch, bags, now)
+            if 2 * number >= n_sweeps:
+                nodes = model.nodes_of(now.counts).T
+                numbers.append(n_states_of(nodes / np.maximum(nodes.sum(axis=1, keepdims=True), 1.0)))
+                kept.append((model.given(now.params.tree, now.counts, now.priors), before.weight))
     found = np.array(numbers)
     usual = np.array([np.bincount(column).argmax() for column in found.T])
     agree = (found == usual).sum(axis=1)
