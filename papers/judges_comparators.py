@@ -11,6 +11,9 @@ NEAR = 2.0  # points within which errors are comparable
 def errors(table: Table) -> None:
     """Errors beside errors, and what the paper says of them in words."""
     fill(table)
+    for part in table.more:
+        if part.header == table.header:
+            fill(part)
     ours = {(row[0].split()[0], row[1]): first(row[3]) for row in table.rows}
     listed = []
     for data, mixture in MIXTURE.items():
@@ -27,7 +30,7 @@ def errors(table: Table) -> None:
                 holds(abs(plane - mixture) <= NEAR),
             ),
         ]
-    points = [int(first(row[6])) ** 2 for row in table.rows if row[0].startswith("topographic")]
+    points = [int(first(row[5])) ** 2 for row in table.rows if row[0].startswith("topographic")]
     listed.append(
         (
             "the map takes 400 states where the mixture takes 44 and 72",
