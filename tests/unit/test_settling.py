@@ -124,7 +124,9 @@ def test_processes_settle_at_the_same_sweep(tmp_path):
     assert run(TwoModes(0.5), checkpoint=tmp_path, n_sweeps=20).n_sweeps == (20,) * 4
 
 
-@pytest.mark.parametrize("dies_at", [7, 21, 55])
+@pytest.mark.parametrize(
+    "dies_at", [pytest.param(7, marks=pytest.mark.slow), 21, pytest.param(55, marks=pytest.mark.slow)]
+)
 def test_an_interrupted_run_settles_as_if_undisturbed(tmp_path, dies_at):
     whole = run(TwoModes(0.5))
     cut = run(TwoModes(0.5, dies_at=dies_at), checkpoint=tmp_path, checkpoint_every=0.0)
