@@ -20,7 +20,7 @@ from measure import finish, judge
 from arbora import datasets
 from arbora.errors import DataNotFoundError
 from arbora.models.bhmc.estimator import principal_axes
-from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, SweepSettings
+from arbora.models.bhmc.kernels.mixture_tree import EXACT, OWN, SweepSettings
 from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference.bhmc import Twin
 

@@ -161,7 +161,8 @@ many = {}
 unions = "models.unions.kernels."
 for name in ("forest.kernels.tree_shape", unions + "tree_alignment", unions + "union_order", unions + "union_gains"):
     for key, value in vars(importlib.import_module("arbora." + name)).items():
-        if hasattr(value, "signatures") and len(value.signatures) > 1 and not key.startswith("_"):
+        mine = getattr(value, "__module__", "") == "arbora." + name
+        if mine and hasattr(value, "signatures") and len(value.signatures) > 1 and not key.startswith("_"):
             many[f"{name}.{key}"] = [str(s) for s in value.signatures]
 print(many)
 """

@@ -10,7 +10,7 @@ from math import lgamma
 
 import numpy as np
 
-from arbora.models.patterns.kernels.groups import Rows
+from arbora.models.patterns.kernels.group_sweeps import Rows
 from arbora.models.patterns.marginals import Corpus, PartitionPrior
 from arbora.models.patterns.sampler import PartitionSampler
 from arbora.models.sampled import Seating

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 from arbora.models.bhmc.kernels import bhmc_weights
-from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, SweepSettings
+from arbora.models.bhmc.kernels.mixture_tree import EXACT, OWN, PAPER, SweepSettings
 from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference import bhmc as reference
 from tests.reference import geweke_bhmc as geweke

@@ -4,8 +4,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from arbora.models.bhmc.kernels import bhmc, bhmc_weights, directions
-from arbora.models.bhmc.kernels.bhmc import EXACT, OWN, PAPER, SweepSettings
+from arbora.models.bhmc.kernels import bhmc_weights, directions, margin
+from arbora.models.bhmc.kernels.mixture_tree import EXACT, OWN, PAPER, SweepSettings
 from arbora.models.bhmc.kernels.random_draws import draw_augment
 from arbora.models.bhmc.sampler import HierarchySampler
 from tests.reference.bhmc import Twin
@@ -130,7 +130,7 @@ def test_total_hinge_and_violations_agree():
         directions.fill_violations(X, state, s.margin, worst)
         twin = Twin.of(X, state, s)
         assert np.maximum(worst.max(axis=1), 0.0).sum() == pytest.approx(twin.total_hinge(), rel=1e-12)
-        assert bhmc.total_hinge(X, state, s.margin) == pytest.approx(twin.total_hinge(), rel=1e-12)
+        assert margin.total_hinge(X, state, s.margin) == pytest.approx(twin.total_hinge(), rel=1e-12)
 
 
 def test_variances_follow_their_posterior():

@@ -16,7 +16,7 @@ from arbora.models.patterns import fitted as ft
 from arbora.models.patterns import marginals as mg
 from arbora.models.patterns import sampler as sp
 from arbora.models.patterns import search as se
-from arbora.models.patterns.kernels import groups as kernels
+from arbora.models.patterns.kernels import group_merges, group_sweeps, log_marginals
 from tests import examples
 from tests.reference import infinite as enumeration
 from tests.reference import patterns as reference
@@ -60,7 +60,7 @@ def run(corpus, prior, n_sweeps, gibbs=True, n_split_merge=0, one_tree=False, se
         if one_tree:
             groups = mg.with_room(groups, tables)
             tree = rng.integers(0, corpus.n_trees, 1)
-            kernels.sweep(rng, corpus.rows, tables, groups, tree, (False, False, mg.in_use(groups) + 1))
+            group_sweeps.sweep(rng, corpus.rows, tables, groups, tree, (False, False, mg.in_use(groups) + 1))
         groups, _ = sp.split_merge(rng, corpus, tables, groups, n_split_merge)
         number = {}
         key = tuple(number.setdefault(int(k), len(number)) for k in groups.label)
@@ -122,12 +122,12 @@ def test_planted_bugs_are_found(six, exact, moves, plant):
 @pytest.mark.parametrize("moves", ["gibbs and split-merge", "split-merge and one tree"])
 def test_a_bug_in_split_merge_alone_is_found(six, exact, moves, monkeypatch):
     """Proposals judged by a prior that is not that of the sweeps."""
-    right = kernels.split_or_merge
+    right = group_merges.split_or_merge
 
     def wrong(rng, rows, tables, groups, n_slots):
         return right(rng, rows, other_concentration(other_concentration(tables)), groups, n_slots)
 
-    monkeypatch.setattr(kernels, "split_or_merge", wrong)
+    monkeypatch.setattr(group_merges, "split_or_merge", wrong)
     assert distance(run(six, "dp", 15_000, **KERNELS[moves]), exact["dp"]) > 0.08
 
 
@@ -184,7 +184,7 @@ def test_marginals_are_those_of_the_twin(some, tables):
         rows = [some.rows.column[some.rows.start[n] : some.rows.start[n + 1]] for n in np.flatnonzero(label == k)]
         keys = [{(int(some.family[j]), int(j)) for j in row} for row in rows]
         wanted = reference.log_marginal(keys, share, {0: 5.0, 1: 2.0, 2: 30.0}, 0.8)
-        assert tables.power * kernels.log_marginal(tables, groups, k) == pytest.approx(wanted, rel=1e-10)
+        assert tables.power * log_marginals.log_marginal(tables, groups, k) == pytest.approx(wanted, rel=1e-10)
     assert mg.log_prior(mg.PartitionPrior("dp", 1.5), np.bincount(label), 40) == pytest.approx(
         reference.log_prior(np.bincount(label).tolist(), "dp", 1.5)
     )
@@ -200,12 +200,12 @@ def test_priors_sum_to_one(prior):
 
 def test_predictives_tree_by_tree_add_to_the_marginal(some, tables):
     rows, label = some.rows, np.zeros(40, np.int64)
-    whole = kernels.log_marginal(tables, mg.seat(some, tables, label), 0)
+    whole = log_marginals.log_marginal(tables, mg.seat(some, tables, label), 0)
     total = 0.0
     for n in range(40):  # the score of tree n in the group of those before it
         part = mg.Rows(rows.start[: n + 2], rows.column[: rows.start[n + 1]], rows.size[: n + 1])
-        groups = mg.Groups(*kernels.seat(part, tables, label[: n + 1], 2))
-        total += kernels.score_all(part, tables, groups, 1)[n, 0]
+        groups = mg.Groups(*group_sweeps.seat(part, tables, label[: n + 1], 2))
+        total += group_sweeps.score_all(part, tables, groups, 1)[n, 0]
     assert total == pytest.approx(whole, rel=1e-10)
 
 
@@ -215,7 +215,7 @@ def test_scores_of_new_trees_are_those_of_the_sweep(some, tables):
         ft.sums_of(some, label), some.share, some.family, tables.strength, 0.8, mg.PartitionPrior("dp", 1.5)
     )
     groups = mg.seat(some, tables, label)
-    inside, outside = kernels.score_all(some.rows, tables, groups, 4), ft.log_predictive(model, some.rows)
+    inside, outside = group_sweeps.score_all(some.rows, tables, groups, 4), ft.log_predictive(model, some.rows)
     others = np.arange(4)[None] != label[:, None]
     np.testing.assert_allclose(outside[others], inside[others], rtol=1e-10)
     assert (outside[~others] > inside[~others]).all()  # a tree fits a group better that it is in
@@ -225,7 +225,7 @@ def test_scores_of_new_trees_are_those_of_the_sweep(some, tables):
 def test_a_merge_is_the_inverse_of_a_split(some, tables):
     label = np.arange(40) % 4
     groups = mg.seat(some, tables, label)
-    pair, gain = kernels.merge_best(tables, groups, 4, 1, True)
+    pair, gain = group_merges.merge_best(tables, groups, 4, 1, True)
     assert len(gain) == 3
     now = label.copy()
     for (stays, goes), g in zip(pair, gain, strict=True):
@@ -244,7 +244,7 @@ def test_moves_leave_the_sums_right(some, tables):
     for _ in range(10):
         groups, _ = sp.sweep(rng, some, tables, groups)
         groups, _ = sp.split_merge(rng, some, tables, groups, 10)
-    fresh = mg.Groups(*kernels.seat(some.rows, tables, groups.label, len(groups.size)))
+    fresh = mg.Groups(*group_sweeps.seat(some.rows, tables, groups.label, len(groups.size)))
     for name in ("count", "total", "size"):
         assert np.array_equal(getattr(groups, name), getattr(fresh, name))
     np.testing.assert_allclose(groups.logs, fresh.logs)
@@ -305,7 +305,7 @@ def test_the_power_makes_log_ratios_those_of_calibrated_odds(some, tables):
     label = (np.arange(40) >= 35).astype(np.int64)
     groups = mg.seat(some, tables, label)
     power = mg.calibrated_power(some, tables, groups)
-    score = kernels.score_all(some.rows, tables, groups, 2)[label == 0] / some.n_families
+    score = group_sweeps.score_all(some.rows, tables, groups, 2)[label == 0] / some.n_families
     d = power * (score[:, 0] - score[:, 1])
     assert d.mean() == pytest.approx(d.var() / 2)
 

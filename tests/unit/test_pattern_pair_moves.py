@@ -6,7 +6,7 @@ from scipy import sparse
 
 from arbora.models.patterns import marginals as mg
 from arbora.models.patterns import sampler as sp
-from arbora.models.patterns.kernels import groups as kernels
+from arbora.models.patterns.kernels import group_sweeps
 from tests.reference import infinite as enumeration
 from tests.reference import patterns as reference
 from tests.reference.pair_moves import Twin, same_partition
@@ -51,7 +51,7 @@ def run(corpus, prior, n_sweeps, moves, seed=0, plant=lambda tables: tables, fea
     for _ in range(n_sweeps):
         groups = mg.with_room(groups, tables)
         tree = rng.integers(0, corpus.n_trees, 1)
-        kernels.sweep(rng, corpus.rows, tables, groups, tree, (False, False, mg.in_use(groups) + 1))
+        group_sweeps.sweep(rng, corpus.rows, tables, groups, tree, (False, False, mg.in_use(groups) + 1))
         for n, anew in zip(moves, (False, True), strict=True):
             groups, _ = sp.pair_moves(rng, corpus, plant(tables), groups, features_of(groups), n, anew)
         number = {}

@@ -7,7 +7,8 @@ import pytest
 from scipy.optimize import linear_sum_assignment
 
 from arbora.forest.kernels.tree_shape import find_kinds, make_shape
-from arbora.models.unions.kernels.tree_alignment import _transport, align
+from arbora.models.unions.kernels.transport import transport
+from arbora.models.unions.kernels.tree_alignment import align
 from tests.reference import tree_union as ref
 
 
@@ -144,7 +145,7 @@ def test_groups_are_assigned_as_their_members_are():
         n, m = rng.integers(1, 7, 2)
         supply, demand = rng.integers(0, 9, n), rng.integers(0, 9, m)
         weight = rng.integers(0, 4, (n, m)).astype(float) if k % 2 else rng.random((n, m))
-        flow = _transport(weight, supply, demand)
+        flow = transport(weight, supply, demand)
         assert (flow >= 0).all()
         assert (flow.sum(1) <= supply).all()
         assert (flow.sum(0) <= demand).all()

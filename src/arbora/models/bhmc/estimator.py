@@ -17,8 +17,8 @@ from ..rows import FARTHEST
 from ..settings import check_count, check_number
 from ..vector_estimator import VectorEstimator
 from .consensus import MOST_JOINED, consensus, least_expected_vi
-from .kernels import bhmc
-from .kernels.bhmc import SweepSettings
+from .kernels import mixture_tree
+from .kernels.mixture_tree import SweepSettings
 from .predictor import Predictor
 from .rivals import Rival, compare
 from .sampler import HierarchySampler, OneGroup, Start, one_group
@@ -30,7 +30,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 Estimate = Literal["least_squares", "consensus", "vi", "best"]
 
-PROCEDURES = {"exact": bhmc.EXACT, "own": bhmc.OWN, "paper": bhmc.PAPER}
+PROCEDURES = {"exact": mixture_tree.EXACT, "own": mixture_tree.OWN, "paper": mixture_tree.PAPER}
 N_PROJECTED = 10  # principal components kept of wide data
 MIXED_UNITS = 10.0  # largest over median deviation of the columns from which on their units must differ
 MOST_LEAVES = 100_000

@@ -8,8 +8,8 @@ from scipy.special import logsumexp
 
 from ..file_checks import check_array
 from ..rows import FARTHEST
-from .kernels import bhmc
-from .kernels.bhmc import MixtureTree, SweepSettings
+from .kernels import mixture_tree
+from .kernels.mixture_tree import MixtureTree, SweepSettings
 from .sampler import HierarchySampler, Start
 from .starts import crowded
 
@@ -35,7 +35,7 @@ class Predictor(NamedTuple):
     @classmethod
     def of(cls, sampler: HierarchySampler, levels: Ints, component: Ints, variance: Floats) -> Self:
         """Hold the paths, draw all else."""
-        setting = sampler.setting._replace(branching=0, procedure=bhmc.EXACT)  # only nodes that hold data
+        setting = sampler.setting._replace(branching=0, procedure=mixture_tree.EXACT)  # only nodes that hold data
         start = Start(crowded(levels.T, 0), component)
         begin = (float(variance[0]), float(variance[1]))
         chain = HierarchySampler(

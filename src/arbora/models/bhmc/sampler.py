@@ -6,8 +6,8 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from .kernels import bhmc, bhmc_weights, directions
-from .kernels.bhmc import MixtureTree, SweepSettings
+from .kernels import bhmc_weights, directions, finite_paths, mixture_tree, nested_paths
+from .kernels.mixture_tree import MixtureTree, SweepSettings
 from .kernels.random_draws import TINY
 
 Floats = NDArray[np.float64]
@@ -114,9 +114,9 @@ class HierarchySampler:
     def _move(self, rng: np.random.Generator, state: MixtureTree) -> MixtureTree:
         """Path and component of every datum in random order; arrays of components grow when they are full."""
         order = rng.permutation(len(self.X))
-        move: Any = bhmc.move_nested if self.nested else bhmc.move_finite
+        move: Any = nested_paths.move_nested if self.nested else finite_paths.move_finite
         if not self.moving:
-            move = bhmc.move_components
+            move = mixture_tree.move_components
         done = 0
         while True:
             done = move(rng, order, done, self.X, state, self.setting)
@@ -128,7 +128,7 @@ class HierarchySampler:
         """New directions; returns the sum of hinges."""
         if self.setting.regularization == 0.0:
             return 0.0  # nothing ever looks at them
-        if self.setting.procedure == bhmc.PAPER:
+        if self.setting.procedure == mixture_tree.PAPER:
             return float(directions.frozen_directions(rng, queue, self.X, state, self.setting))
         return float(directions.slice_directions(rng, queue, self.X, state, self.setting))
 
@@ -137,7 +137,7 @@ class HierarchySampler:
         if not self.nested:
             return np.arange(len(state.rest))
         queue = np.empty(len(state.rest), np.int64)
-        return queue[: bhmc.breadth_first(state, queue)]
+        return queue[: mixture_tree.breadth_first(state, queue)]
 
     # ---- what is kept -------------------------------------------------------------------------------------------
 

@@ -7,7 +7,7 @@ from ...forest.forest import Forest
 from ...forest.kernels import layout
 from ...forest.node_columns import MISSING
 from .costs import Costs
-from .kernels import tree_cliques, tree_edit
+from .kernels import pair_cliques, tree_edit
 
 Ints = NDArray[np.int64]
 
@@ -65,9 +65,9 @@ def _read(forest: Forest, costs: Costs, sign: int) -> tree_edit.Reading:
     )
 
 
-def list_trees(forest: Forest, costs: Costs) -> tree_cliques.Trees:
+def list_trees(forest: Forest, costs: Costs) -> pair_cliques.Trees:
     """The trees as the unordered distance takes them."""
     parent = np.where(forest.parent < 0, np.repeat(forest.tree_start[1:], forest.sizes), forest.parent)
     parent -= np.repeat(forest.tree_start[:-1], forest.sizes)
     label = forest.label.copy()
-    return tree_cliques.Trees(forest.tree_start.copy(), parent, label, costs.delete[label + 2], costs.insert[label + 2])
+    return pair_cliques.Trees(forest.tree_start.copy(), parent, label, costs.delete[label + 2], costs.insert[label + 2])

@@ -8,8 +8,8 @@ from scipy.special import gammaln
 
 from ..file_checks import check_array
 from . import marginals as mg
-from .kernels import groups as kernels
-from .kernels.groups import Groups, Rows, Tables
+from .kernels import group_merges, group_sweeps, log_marginals
+from .kernels.group_sweeps import Groups, Rows, Tables
 from .marginals import DISCOUNT, Corpus, PartitionPrior
 
 Floats = NDArray[np.float64]
@@ -68,7 +68,7 @@ def log_predictive(model: Model, rows: Rows) -> Floats:
     alpha = model.strengths[model.family] * model.share
     count = np.vstack([model.sums.count, np.zeros((1, len(alpha)), np.int64)])
     total = np.hstack([model.totals(), np.zeros((len(model.strengths), 1), np.int64)])
-    return kernels.score_new(rows, np.ascontiguousarray(np.log(alpha + count).T), total, model.strengths)
+    return log_marginals.score_new(rows, np.ascontiguousarray(np.log(alpha + count).T), total, model.strengths)
 
 
 def log_seats(model: Model) -> Floats:
@@ -85,7 +85,7 @@ def log_seats(model: Model) -> Floats:
 
 def left_out_scores(corpus: Corpus, tables: Tables, groups: Groups) -> Floats:
     """log p(tree | the others of its group), unweighted, per pattern of the tree; -inf for a tree without patterns."""
-    score = kernels.score_all(corpus.rows, tables, groups, mg.in_use(groups))
+    score = group_sweeps.score_all(corpus.rows, tables, groups, mg.in_use(groups))
     own = score[np.arange(corpus.n_trees), groups.label]
     return per_pattern(own, corpus.rows)
 
@@ -135,7 +135,7 @@ def best_merges(model: Model, log_posterior: float) -> Merges:
     no_rise, no_weight = np.zeros((len(model.strengths), 1)), np.zeros(1)
     tables = Tables(alpha, np.log(alpha), model.strengths, no_rise, no_weight, part, shift, model.weight)
     groups = Groups(np.zeros(0, np.int64), count, np.zeros(count.shape), model.totals(), size)
-    pair, gain = kernels.merge_best(tables, groups, len(size), 1, True)
+    pair, gain = group_merges.merge_best(tables, groups, len(size), 1, True)
     return Merges(pair, gain, log_posterior + np.append(0.0, np.cumsum(gain)))
 
 

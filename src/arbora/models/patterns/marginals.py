@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
-from .kernels import groups as kernels
-from .kernels.groups import Groups, Rows, Tables
+from .kernels import group_sweeps, log_marginals
+from .kernels.group_sweeps import Groups, Rows, Tables
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -143,7 +143,7 @@ def compact(label: Ints) -> Ints:
 def seat(corpus: Corpus, tables: Tables, label: Ints) -> Groups:
     """Groups of all trees, with room for more."""
     label = compact(label)
-    return Groups(*kernels.seat(corpus.rows, tables, label, int(label.max()) + 1 + ROOM))
+    return Groups(*group_sweeps.seat(corpus.rows, tables, label, int(label.max()) + 1 + ROOM))
 
 
 def in_use(groups: Groups) -> int:
@@ -169,7 +169,7 @@ def with_room(groups: Groups, tables: Tables) -> Groups:
 def log_posterior(corpus: Corpus, tables: Tables, groups: Groups, prior: PartitionPrior) -> float:
     """log prior(z) + sum of the weighted log marginals."""
     taken = np.flatnonzero(groups.size)
-    evidence = sum(kernels.log_marginal(tables, groups, k) for k in taken.tolist())
+    evidence = sum(log_marginals.log_marginal(tables, groups, k) for k in taken.tolist())
     return log_prior(prior, groups.size[taken], corpus.n_trees) + tables.power * evidence
 
 
@@ -192,7 +192,7 @@ def _climb(corpus: Corpus, groups: Groups, f: int, at: int) -> int:
         if not 0 <= x < len(STRENGTHS):
             return -np.inf
         if x not in known:
-            known[x] = kernels.strength_evidence(share, count, total, STRENGTHS[x])
+            known[x] = log_marginals.strength_evidence(share, count, total, STRENGTHS[x])
         return known[x]
 
     for stride in (8, 4, 2, 1):
@@ -213,7 +213,7 @@ def calibrated_power(corpus: Corpus, tables: Tables, groups: Groups, smallest: i
     taken = np.flatnonzero(groups.size[:n_slots])
     if len(taken) < 2:
         return None
-    score = kernels.score_all(corpus.rows, tables, groups, n_slots) / corpus.n_families
+    score = group_sweeps.score_all(corpus.rows, tables, groups, n_slots) / corpus.n_families
     found, weight = [], []
     for a in taken[groups.size[taken] >= smallest].tolist():
         mine = score[groups.label == a]

@@ -8,9 +8,9 @@ from numpy.typing import NDArray
 
 from ..sampled import Seating
 from . import marginals as mg
-from .kernels import groups as kernels
+from .kernels import group_merges, group_sweeps
 from .kernels import pair_moves as moves
-from .kernels.groups import Groups, Tables
+from .kernels.group_sweeps import Groups, Tables
 from .marginals import Corpus, PartitionPrior
 
 Floats = NDArray[np.float64]
@@ -29,7 +29,7 @@ def sweep(
     while len(todo):
         groups = mg.with_room(groups, tables)
         n_slots = mg.in_use(groups) + (0 if closed else 1)
-        done, moved = kernels.sweep(rng, corpus.rows, tables, groups, todo, (greedy, closed, n_slots))
+        done, moved = group_sweeps.sweep(rng, corpus.rows, tables, groups, todo, (greedy, closed, n_slots))
         todo, n_moved = todo[done:], n_moved + moved
     return groups, n_moved
 
@@ -42,8 +42,8 @@ def split_merge(rng: np.random.Generator, corpus: Corpus, tables: Tables, groups
     for _ in range(n):
         groups = mg.with_room(groups, tables)
         n_slots = mg.in_use(groups) + 1
-        kind = kernels.split_or_merge(rng, corpus.rows, tables, groups, n_slots)
-        accepted += kind != kernels.REJECTED
+        kind = group_merges.split_or_merge(rng, corpus.rows, tables, groups, n_slots)
+        accepted += kind != group_sweeps.REJECTED
     return groups, accepted
 
 
@@ -112,7 +112,7 @@ class PartitionSampler:
         """Groups from a start of the chain's own, after the merges that raise log P."""
         groups = mg.seat(self.corpus, self.tables, self.starts(rng))
         if not self.closed:
-            kernels.merge_best(self.tables, groups, mg.in_use(groups), 1, False)
+            group_merges.merge_best(self.tables, groups, mg.in_use(groups), 1, False)
         return Seating(mg.compact(groups.label), self.prior.concentration)
 
     def step(self, rng: np.random.Generator, state: Seating) -> tuple[Seating, Mapping[str, float]]:

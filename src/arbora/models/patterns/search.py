@@ -15,8 +15,8 @@ from sklearn.utils.extmath import randomized_svd
 
 from . import marginals as mg
 from .communities import at_least, communities, neighbour_graph
-from .kernels import groups as kernels
-from .kernels.groups import Groups, Rows, Tables
+from .kernels import group_merges, group_sweeps, log_marginals
+from .kernels.group_sweeps import Groups, Rows, Tables
 from .marginals import Corpus, PartitionPrior
 from .sampler import sweep
 
@@ -135,7 +135,7 @@ def all_alike(corpus: Corpus) -> bool:
 
 def merge(tables: Tables, groups: Groups) -> int:
     """Merge groups, the best pair first, while log P rises; how many times."""
-    return len(kernels.merge_best(tables, groups, mg.in_use(groups), 1, False)[1])
+    return len(group_merges.merge_best(tables, groups, mg.in_use(groups), 1, False)[1])
 
 
 def settle(
@@ -166,7 +166,7 @@ def search_given(
     label = distinct_rows(corpus.rows)
     if n_groups <= label.max():
         groups, tables = placed(rng, corpus, at_least(neighbour_graph(rows), n_groups, rng), prior, power)
-        kernels.merge_best(tables, groups, mg.in_use(groups), n_groups, True)
+        group_merges.merge_best(tables, groups, mg.in_use(groups), n_groups, True)
         label = mg.compact(groups.label)
     groups, tables = learnt(corpus, label, prior, power)
     groups, converged = settle(rng, corpus, tables, groups)

@@ -6,8 +6,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import marginals as mg
-from .kernels import groups as kernels
-from .kernels.groups import Rows, Tables
+from .kernels import log_marginals
+from .kernels.group_sweeps import Rows, Tables
 from .marginals import Corpus
 from .search import kmeans_start, settle
 
@@ -68,5 +68,5 @@ def _log_joint(part: Corpus, tables: Tables, label: Ints) -> float:
     """Weighted log marginals and log weights of the groups of some trees."""
     groups = mg.seat(part, tables, label)
     taken = np.flatnonzero(groups.size)
-    evidence = sum(kernels.log_marginal(tables, groups, k) for k in taken.tolist())
+    evidence = sum(log_marginals.log_marginal(tables, groups, k) for k in taken.tolist())
     return float(tables.power * evidence + tables.log_weight[groups.size[taken]].sum())

@@ -11,20 +11,8 @@ import math
 import numpy as np
 
 from ....jit import jit
-from .groups import (
-    MERGED,
-    REJECTED,
-    SPLIT,
-    Groups,
-    _absorb,
-    _joined,
-    _log_sizes,
-    _move,
-    _n_groups,
-    _predictive,
-    _put,
-    _score,
-)
+from .group_merges import absorb_group, joined_marginal, log_predictive, log_sizes, put_group
+from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, move_tree, n_groups_of, score_groups
 
 SHARED_OUT = 3
 N_CONTESTS = 8  # of 1, 2, 4, ... trees, the one most like the first of the pair wins
@@ -76,14 +64,14 @@ def _launch(rng, rows, tables, first, second, others):
         np.zeros((rows.size.shape[1], 2), np.int64),
         np.zeros(2, np.int64),
     )
-    _move(rows, tables, sides, first, 0, 1)
-    _move(rows, tables, sides, second, 1, 1)
+    move_tree(rows, tables, sides, first, 0, 1)
+    move_tree(rows, tables, sides, second, 1, 1)
     for x in range(others.shape[0]):
         n = others[x]
-        gain = tables.power * (_predictive(rows, tables, sides, n, 1) - _predictive(rows, tables, sides, n, 0))
+        gain = tables.power * (log_predictive(rows, tables, sides, n, 1) - log_predictive(rows, tables, sides, n, 0))
         gain += _log_odds(tables, sides.size[0], sides.size[1])
         side = 1 if rng.random() < _chance(gain) else 0
-        _move(rows, tables, sides, n, side, 1)
+        move_tree(rows, tables, sides, n, side, 1)
         sides.label[n] = side
     return sides
 
@@ -108,15 +96,15 @@ def _scan(rng, rows, tables, sides, others, wanted, forced):
     for x in range(others.shape[0]):
         n = others[x]
         own = sides.label[n]
-        _score(rows, tables, sides, n, 2, score)
+        score_groups(rows, tables, sides, n, 2, score)
         gain = tables.power * (score[1] - score[0])
         gain += _log_odds(tables, sides.size[0] - (own == 0), sides.size[1] - (own == 1))
         side = wanted[x] if forced else (1 if rng.random() < _chance(gain) else 0)
         toward = gain if side == 1 else -gain
         log_q -= math.log1p(math.exp(-toward)) if toward > -700.0 else -toward
         if side != own:
-            _move(rows, tables, sides, n, own, -1)
-            _move(rows, tables, sides, n, side, 1)
+            move_tree(rows, tables, sides, n, own, -1)
+            move_tree(rows, tables, sides, n, side, 1)
             sides.label[n] = side
     return log_q
 
@@ -127,15 +115,15 @@ def _restore(rows, tables, sides, others, launched):
     for x in range(others.shape[0]):
         n = others[x]
         if sides.label[n] != launched[x]:
-            _move(rows, tables, sides, n, sides.label[n], -1)
-            _move(rows, tables, sides, n, launched[x], 1)
+            move_tree(rows, tables, sides, n, sides.label[n], -1)
+            move_tree(rows, tables, sides, n, launched[x], 1)
             sides.label[n] = launched[x]
 
 
 @jit
 def _split_value(tables, groups, a, b, n_merged):
     """log posterior of two slots as two groups less that as one."""
-    return _log_sizes(tables, groups.size[a], groups.size[b], n_merged) - tables.power * _joined(
+    return log_sizes(tables, groups.size[a], groups.size[b], n_merged) - tables.power * joined_marginal(
         tables, groups.count, groups.total, a, b
     )
 
@@ -143,8 +131,8 @@ def _split_value(tables, groups, a, b, n_merged):
 @jit
 def _settle(groups, sides, others, one, two):
     """Put both sides into slots."""
-    _put(groups, sides, 0, one)
-    _put(groups, sides, 1, two)
+    put_group(groups, sides, 0, one)
+    put_group(groups, sides, 1, two)
     for x in range(others.shape[0]):
         groups.label[others[x]] = two if sides.label[others[x]] == 1 else one
 
@@ -161,7 +149,7 @@ def _pair_move(rng, rows, tables, groups, features, anew, n_slots):
     if anew and splitting:
         return REJECTED
     log_u = math.log(1.0 - rng.random())
-    n_merged = _n_groups(groups, n_slots) - (0 if splitting else 1)
+    n_merged = n_groups_of(groups, n_slots) - (0 if splitting else 1)
     now = 0.0 if splitting else _split_value(tables, groups, one, two, n_merged)
     if not splitting and not anew and log_u >= -now:  # a merge cannot gain more than this, whatever the chances
         return REJECTED
@@ -178,7 +166,7 @@ def _pair_move(rng, rows, tables, groups, features, anew, n_slots):
         if not anew:
             if log_u >= log_back - now:
                 return REJECTED
-            _absorb(tables, groups, one, two)
+            absorb_group(tables, groups, one, two)
             return MERGED
         _restore(rows, tables, sides, others, launched)
     log_there = _scan(rng, rows, tables, sides, others, wanted, False)

@@ -1,0 +1,210 @@
+"""Splits and merges of groups of patterns: proposals of a sampler, and the best merges first."""
+
+import math
+
+import numpy as np
+
+from ....jit import jit
+from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, move_tree, n_groups_of
+
+
+@jit
+def _choose(rng, label):
+    """Two trees, and the other members of their groups in random order."""
+    n = label.shape[0]
+    first = rng.integers(0, n)
+    second = rng.integers(0, n - 1)
+    second += second >= first
+    others = np.empty(n, np.int64)
+    n_others = 0
+    for t in range(n):
+        if t not in (first, second) and label[t] in (label[first], label[second]):
+            others[n_others] = t
+            n_others += 1
+    others = others[:n_others].copy()
+    for x in range(n_others - 1, 0, -1):
+        y = rng.integers(0, x + 1)
+        others[x], others[y] = others[y], others[x]
+    return first, second, others
+
+
+@jit
+def log_predictive(rows, tables, sides, n, side):
+    """log p(tree n | trees of a side), unweighted."""
+    total = 0.0
+    for e in range(rows.start[n], rows.start[n + 1]):
+        total += sides.logs[rows.column[e], side]
+    for f in range(rows.size.shape[1]):
+        before = sides.total[f, side]
+        total += tables.rise[f, before] - tables.rise[f, before + rows.size[n, f]]
+    return total
+
+
+@jit
+def joined_marginal(tables, count, total, a, b):
+    """log M of two slots together less log M of each, unweighted: zero but for patterns that both have."""
+    out = 0.0
+    for j in range(count.shape[0]):
+        x, y = count[j, a], count[j, b]
+        if x > 0 and y > 0:
+            alpha = tables.alpha[j]
+            out += math.lgamma(alpha + x + y) - math.lgamma(alpha + x) - math.lgamma(alpha + y) + math.lgamma(alpha)
+    for f in range(total.shape[0]):
+        out += _joined_total(tables.strength[f], total[f, a], total[f, b])
+    return out
+
+
+@jit
+def _joined_total(strength, x, y):
+    """What totals of two groups add to log M when they are joined."""
+    return math.lgamma(strength + x) + math.lgamma(strength + y) - math.lgamma(strength + x + y) - math.lgamma(strength)
+
+
+@jit
+def log_sizes(tables, x, y, n_groups):
+    """log prior of two groups of these sizes less that of one group of both, which makes n_groups."""
+    e = tables.size_shift  # no table: sizes of fitted groups have no bound
+    weight = math.lgamma(x + e) + math.lgamma(y + e) - math.lgamma(x + y + e) - math.lgamma(1.0 + e)
+    return weight + tables.log_part[n_groups + 1] - tables.log_part[n_groups]
+
+
+@jit
+def split_or_merge(rng, rows, tables, groups, n_slots):
+    """Pick two trees; propose to split their group, or to merge their two (Dahl 2005); REJECTED, SPLIT or MERGED.
+
+    Members are put to one of two sides one after another, with the chances of their predictives; needs an empty slot.
+    """
+    first, second, others = _choose(rng, groups.label)
+    one, two = groups.label[first], groups.label[second]
+    splitting = one == two
+    blank = Groups(
+        np.full(1, -1, np.int64),
+        np.zeros((tables.alpha.shape[0], 2), np.int32),
+        np.column_stack((tables.log_alpha, tables.log_alpha)),
+        np.zeros((rows.size.shape[1], 2), np.int64),
+        np.zeros(2, np.int64),
+    )
+    side = np.zeros(others.shape[0], np.int64)
+    move_tree(rows, tables, blank, first, 0, 1)
+    move_tree(rows, tables, blank, second, 1, 1)
+    log_q = 0.0
+    for x in range(others.shape[0]):
+        n = others[x]
+        gain = tables.power * (log_predictive(rows, tables, blank, n, 1) - log_predictive(rows, tables, blank, n, 0))
+        for s in range(2):
+            m = blank.size[s]
+            gain += (2 * s - 1) * (tables.log_weight[m + 1] - tables.log_weight[m])
+        if splitting:
+            side[x] = 1 if rng.random() < 1.0 / (1.0 + math.exp(-min(max(gain, -700.0), 700.0))) else 0
+        else:
+            side[x] = 1 if groups.label[n] == two else 0
+        toward = gain if side[x] == 1 else -gain
+        log_q -= math.log1p(math.exp(-toward)) if toward > -700.0 else -toward
+        move_tree(rows, tables, blank, n, side[x], 1)
+    n_merged = n_groups_of(groups, n_slots) - (0 if splitting else 1)
+    log_ratio = log_sizes(tables, blank.size[0], blank.size[1], n_merged) - log_q
+    log_ratio -= tables.power * joined_marginal(tables, blank.count, blank.total, 0, 1)
+    if math.log(1.0 - rng.random()) >= (log_ratio if splitting else -log_ratio):
+        return REJECTED
+    if splitting:
+        new = 0
+        while groups.size[new] > 0:
+            new += 1
+        put_group(groups, blank, 0, one)
+        put_group(groups, blank, 1, new)
+        groups.label[second] = new
+        for x in range(others.shape[0]):
+            if side[x] == 1:
+                groups.label[others[x]] = new
+        return SPLIT
+    absorb_group(tables, groups, one, two)
+    return MERGED
+
+
+@jit
+def put_group(groups, source, side, k):
+    """Copy one side into a slot."""
+    for j in range(groups.count.shape[0]):
+        groups.count[j, k] = source.count[j, side]
+        groups.logs[j, k] = source.logs[j, side]
+    for f in range(groups.total.shape[0]):
+        groups.total[f, k] = source.total[f, side]
+    groups.size[k] = source.size[side]
+
+
+@jit
+def absorb_group(tables, groups, a, b):
+    """Add slot b to slot a, and leave it empty."""
+    for j in range(groups.count.shape[0]):
+        if groups.count[j, b] > 0:
+            groups.count[j, a] += groups.count[j, b]
+            groups.logs[j, a] = math.log(tables.alpha[j] + groups.count[j, a])
+            groups.count[j, b] = 0
+            groups.logs[j, b] = tables.log_alpha[j]
+    for f in range(groups.total.shape[0]):
+        groups.total[f, a] += groups.total[f, b]
+        groups.total[f, b] = 0
+    groups.size[a] += groups.size[b]
+    groups.size[b] = 0
+    for n in range(groups.label.shape[0]):
+        if groups.label[n] == b:
+            groups.label[n] = a
+
+
+@jit
+def _joined_with(tables, groups, a, gain_out):
+    """`joined` of slot a with every other, in gain_out[a] and its column."""
+    n_slots = gain_out.shape[0]
+    for k in range(n_slots):
+        gain_out[a, k] = 0.0
+    for j in range(groups.count.shape[0]):
+        x = groups.count[j, a]
+        if x == 0:
+            continue
+        alpha = tables.alpha[j]
+        mine = math.lgamma(alpha) - math.lgamma(alpha + x)
+        for k in range(n_slots):
+            y = groups.count[j, k]
+            if y > 0 and k != a:
+                if y == 1:
+                    gain_out[a, k] += math.log((alpha + x) / alpha)
+                else:
+                    gain_out[a, k] += math.lgamma(alpha + x + y) - math.lgamma(alpha + y) + mine
+    for k in range(n_slots):
+        for f in range(groups.total.shape[0]):
+            if k != a:
+                gain_out[a, k] += _joined_total(tables.strength[f], groups.total[f, a], groups.total[f, k])
+        gain_out[k, a] = gain_out[a, k]
+
+
+@jit
+def merge_best(tables, groups, n_slots, least, always):
+    """Merge the pair that raises log P most, again and again; pairs (kept, gone) and the gain of each.
+
+    Ends at `least` groups, or where no merge gains anything unless `always`.
+    """
+    joined = np.zeros((n_slots, n_slots))
+    for a in range(n_slots):
+        if groups.size[a] > 0:
+            _joined_with(tables, groups, a, joined)
+    pair = np.empty((n_slots, 2), np.int64)
+    gain = np.empty(n_slots)
+    n_done = 0
+    n_groups = n_groups_of(groups, n_slots)
+    while n_groups > max(least, 1):
+        best, x, y = -np.inf, -1, -1
+        for a in range(n_slots):
+            for b in range(a + 1, n_slots):
+                if groups.size[a] > 0 and groups.size[b] > 0:
+                    now = tables.power * joined[a, b]
+                    now -= log_sizes(tables, groups.size[a], groups.size[b], n_groups - 1)
+                    if now > best:
+                        best, x, y = now, a, b
+        if best <= 0.0 and not always:
+            break
+        absorb_group(tables, groups, x, y)
+        _joined_with(tables, groups, x, joined)
+        pair[n_done, 0], pair[n_done, 1], gain[n_done] = x, y, best
+        n_done += 1
+        n_groups -= 1
+    return pair[:n_done].copy(), gain[:n_done].copy()

@@ -1,0 +1,182 @@
+"""Groups of trees as sums of pattern rows: Gibbs sweeps, splits and merges, best merges, marginals; see note.md.
+
+Groups sit in slots: arrays are [pattern, slot], slots innermost, so that a tree is scored against all groups at once.
+An empty slot has no counts, so its score is that of a new group; the last slot in use is always empty.
+"""
+
+import math
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from ....jit import jit
+
+REJECTED, SPLIT, MERGED = 0, 1, 2
+
+
+class Rows(NamedTuple):
+    """Patterns of each tree: column[start[n] : start[n + 1]]."""
+
+    start: NDArray[np.int64]
+    column: NDArray[np.int32]
+    size: NDArray[np.int64]  # [tree, family]: patterns of the tree in each family
+
+
+class Tables(NamedTuple):
+    """What the model says, given strengths, power and the prior of the partition."""
+
+    alpha: NDArray[np.float64]  # [pattern]: strength of its family times background share
+    log_alpha: NDArray[np.float64]
+    strength: NDArray[np.float64]  # [family]
+    rise: NDArray[np.float64]  # [family, count]: log Gamma(strength + count)
+    log_weight: NDArray[np.float64]  # [size]: log W(size) of the prior
+    log_part: NDArray[np.float64]  # [number of groups]
+    size_shift: float  # e of W(m) = Gamma(m + e) / Gamma(1 + e)
+    power: float  # by which every log marginal is multiplied: power / number of families
+
+
+class Groups(NamedTuple):
+    """Trees in groups, in place."""
+
+    label: NDArray[np.int64]  # [tree]
+    count: NDArray[np.int32]  # type: ignore[assignment]  # [pattern, slot]
+    logs: NDArray[np.float64]  # [pattern, slot]: log(alpha + count)
+    total: NDArray[np.int64]  # [family, slot]
+    size: NDArray[np.int64]  # [slot]: trees
+
+
+@jit
+def seat(rows, tables, label, n_slots):
+    """Groups of these trees, with room for so many."""
+    n_patterns, n_families = tables.alpha.shape[0], rows.size.shape[1]
+    count = np.zeros((n_patterns, n_slots), np.int32)
+    total = np.zeros((n_families, n_slots), np.int64)
+    size = np.zeros(n_slots, np.int64)
+    for n in range(label.shape[0]):
+        k = label[n]
+        size[k] += 1
+        for f in range(n_families):
+            total[f, k] += rows.size[n, f]
+        for e in range(rows.start[n], rows.start[n + 1]):
+            count[rows.column[e], k] += 1
+    logs = np.empty((n_patterns, n_slots))
+    for j in range(n_patterns):
+        for k in range(n_slots):
+            c = count[j, k]
+            logs[j, k] = math.log(tables.alpha[j] + c) if c > 0 else tables.log_alpha[j]
+    return label.copy(), count, logs, total, size
+
+
+@jit
+def move_tree(rows, tables, groups, n, k, sign):
+    """Put tree n into slot k (+1) or take it out (-1)."""
+    for e in range(rows.start[n], rows.start[n + 1]):
+        j = rows.column[e]
+        groups.count[j, k] += sign
+        c = groups.count[j, k]
+        groups.logs[j, k] = math.log(tables.alpha[j] + c) if c > 0 else tables.log_alpha[j]
+    for f in range(rows.size.shape[1]):
+        groups.total[f, k] += sign * rows.size[n, f]
+    groups.size[k] += sign
+
+
+@jit
+def score_groups(rows, tables, groups, n, n_slots, score_out):
+    """log p(tree n | slot), unweighted; its own group without it."""
+    for k in range(n_slots):
+        score_out[k] = 0.0
+    own = groups.label[n]
+    mine = 0.0
+    for e in range(rows.start[n], rows.start[n + 1]):
+        j = rows.column[e]
+        for k in range(n_slots):
+            score_out[k] += groups.logs[j, k]
+        if own >= 0:
+            mine += math.log(tables.alpha[j] + (groups.count[j, own] - 1))
+    if own >= 0:
+        score_out[own] = mine
+    for f in range(rows.size.shape[1]):
+        t = rows.size[n, f]
+        for k in range(n_slots):
+            before = groups.total[f, k] - (t if k == own else 0)
+            score_out[k] += tables.rise[f, before] - tables.rise[f, before + t]
+
+
+@jit
+def n_groups_of(groups, n_slots):
+    n = 0
+    for k in range(n_slots):
+        n += groups.size[k] > 0
+    return n
+
+
+@jit
+def sweep(rng, rows, tables, groups, todo, mode):
+    """Draw the group of each tree in `todo` given all others (Neal's Algorithm 3); how many were done, and moved.
+
+    mode[0]: take the best group in place of a draw.  mode[1]: no new groups, and none is left empty.  mode[2]: slots
+    in use, the last of them empty.  Ends early when no empty slot is left.
+    """
+    greedy, closed, n_slots = mode
+    score = np.empty(groups.size.shape[0])
+    n_moved = 0
+    n_groups = n_groups_of(groups, n_slots)
+    for x in range(todo.shape[0]):
+        n = todo[x]
+        own = groups.label[n]
+        alone = groups.size[own] == 1
+        if closed and alone:
+            continue
+        score_groups(rows, tables, groups, n, n_slots, score)
+        others = n_groups - 1 if alone else n_groups
+        empty = own if alone else -1  # where a new group would sit
+        for k in range(n_slots):
+            m = groups.size[k] - (1 if k == own else 0)
+            if m > 0:
+                score[k] = tables.power * score[k] + tables.log_weight[m + 1] - tables.log_weight[m]
+            elif not closed and (empty < 0 or empty == k):
+                empty = k
+                prior = tables.log_part[others + 1] - tables.log_part[others] + tables.log_weight[1]
+                score[k] = tables.power * score[k] + prior
+            else:
+                score[k] = -np.inf
+        new = own
+        if greedy:
+            for k in range(n_slots):
+                if score[k] > score[new] + 1e-9:
+                    new = k
+        else:
+            top = -np.inf
+            for k in range(n_slots):
+                top = max(top, score[k])
+            sum_all = 0.0
+            for k in range(n_slots):
+                score[k] = math.exp(score[k] - top)
+                sum_all += score[k]
+            left = rng.random() * sum_all
+            for k in range(n_slots):
+                if score[k] > 0.0:
+                    new = k
+                    left -= score[k]
+                    if left < 0.0:
+                        break
+        if new == own:
+            continue
+        n_moved += 1
+        n_groups = others + (1 if groups.size[new] == 0 else 0)
+        move_tree(rows, tables, groups, n, own, -1)
+        move_tree(rows, tables, groups, n, new, 1)
+        groups.label[n] = new
+        if n_groups == n_slots:
+            return x + 1, n_moved
+    return todo.shape[0], n_moved
+
+
+@jit
+def score_all(rows, tables, groups, n_slots):
+    """log p(tree | slot), unweighted, [tree, slot]; a tree with a group is left out of it."""
+    out = np.empty((rows.start.shape[0] - 1, n_slots))
+    for n in range(out.shape[0]):
+        score_groups(rows, tables, groups, n, n_slots, out[n])
+    return out
