@@ -9,7 +9,7 @@ from arbora.models.patterns import communities as cm
 from arbora.models.patterns import marginals as mg
 from arbora.models.patterns import search as se
 from arbora.models.patterns.kernels.communities import move_nodes
-from arbora.models.patterns.kernels.groups import Rows
+from arbora.models.patterns.kernels.group_sweeps import Rows
 from tests.reference import communities as slow
 
 

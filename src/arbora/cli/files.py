@@ -20,6 +20,7 @@ from ..files.container import written_whole
 from ..files.kinds import is_store
 from ..forest.forest import Forest
 from ..forest.node_columns import UNSEEN
+from ..forest.trees import Trees
 from ..models.assignments import Assignments
 from .terminal import finite, usage
 
@@ -148,7 +149,7 @@ def read_names(path: Path) -> dict[int, str]:
 # ---- tables ---------------------------------------------------------------------------------------------------------
 
 
-def assignments(model: Any, forest: Forest, known: Assignments | None = None) -> Columns:
+def assignments(model: Any, forest: Trees, known: Assignments | None = None) -> Columns:
     """Columns about each tree: cluster, its probability, log-likelihood, nodes whose label the model has never seen.
 
     They are computed unless they are given.  A tree that may be of a new group (cluster -1) has the probability of
@@ -170,7 +171,7 @@ def assignments(model: Any, forest: Forest, known: Assignments | None = None) ->
     return columns if forest.target is None else {**columns, "class": forest.target}
 
 
-def assigned(labels: Any, forest: Forest) -> Columns:
+def assigned(labels: Any, forest: Trees) -> Columns:
     """The first columns of `assignments`, for clusters that are known and nothing else."""
     columns: Columns = {"name": tree_names(forest), "cluster": labels}
     return columns if forest.target is None else {**columns, "class": forest.target}

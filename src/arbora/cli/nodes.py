@@ -3,18 +3,18 @@
 from typing import Any
 
 from ..evaluate.summary import tree_names
-from ..forest.forest import Forest
+from ..forest.trees import Trees
 from .files import Columns
 
 MOST_PATH = 200  # characters; the end of a path is kept
 
 
-def node_columns(model: Any, forest: Forest) -> Columns:
+def node_columns(model: Any, forest: Trees) -> Columns:
     """Columns about each node, with its surprise."""
     return {**label_columns(forest), "surprise": model.node_surprise(forest)}
 
 
-def label_columns(forest: Forest) -> dict[str, list[Any]]:
+def label_columns(forest: Trees) -> dict[str, list[Any]]:
     """Tree, number, label and path of each node, numbered from 0 in each tree, children before their parents.
 
     Labels in a path are joined by slashes; an empty one is missing.

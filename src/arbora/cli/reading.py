@@ -9,7 +9,7 @@ import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, NamedTuple, cast
+from typing import Any, NamedTuple
 
 from .. import __version__
 from ..errors import ReadError
@@ -18,6 +18,7 @@ from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..forest.store import ForestStore
 from ..forest.store_writing import StoreWriter
+from ..forest.trees import Trees
 from ..inference.distribute import distributed
 from ..io.builder import Fault
 from ..io.choose_reader import read, stream
@@ -145,19 +146,19 @@ def _named(forest: Forest) -> Forest:
     return forest.with_name([plain(name) for name in forest.name])
 
 
-def open_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool, memory: int | None = None) -> Forest:
+def open_trees(inputs: Inputs, skip_bad: bool, classes: str | None, quiet: bool, memory: int | None = None) -> Trees:
     """As `read_trees`, but a single store is opened and not read, so that models go through it file by file."""
     if inputs.format != "store" or len(inputs.files) > 1 or classes is not None:
         return read_trees(inputs, skip_bad, classes, quiet)
     given = _reader_options(inputs, skip_bad, quiet) | ({} if memory is None else {"memory": memory * 2**20})
-    return cast(Forest, ForestStore(inputs.files[0], **given))
+    return ForestStore(inputs.files[0], **given)
 
 
-def workers_of(scheduler: str | None, forest: Forest) -> contextlib.AbstractContextManager[Any]:
+def workers_of(scheduler: str | None, forest: Trees) -> contextlib.AbstractContextManager[Any]:
     """A block in which the workers of --scheduler go through the store, if there is such an option."""
     if scheduler is None:
         return contextlib.nullcontext()
-    if not isinstance(forest, ForestStore):
+    if forest.in_memory is not None:
         raise usage("--scheduler", "workers read trees from a .store alone; arbora convert PATH OUT.store makes one")
     return distributed(scheduler)
 

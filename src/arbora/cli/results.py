@@ -9,8 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..evaluate.summary import Summary, summarise
-from ..forest.forest import Forest
-from ..forest.store import ForestStore
+from ..forest.trees import Trees
 from ..models.assignments import Assignments
 from ..models.merging import coarser_levels
 from ..report import write_report
@@ -46,12 +45,13 @@ class Outputs(NamedTuple):
             files.need_matplotlib()
 
 
-def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as_json: bool, teller: Teller) -> None:
+def tell(forest: Trees, fitted: Fitted, outputs: Outputs, command_line: str, as_json: bool, teller: Teller) -> None:
     """Write every output and print the summary."""
     model = fitted.model
     with teller.working("summing up"):
         chosen = _for_summary(forest, teller)
-        some, labels = forest.take(chosen) if isinstance(forest, ForestStore) else forest, model.labels_[chosen]
+        some = forest.take(chosen) if forest.in_memory is None else forest.in_memory
+        labels = model.labels_[chosen]
         whole = assigned(fitted, forest) if some is forest or outputs.table is not None else fitted.assignments
         found = assigned(fitted._replace(assignments=whole and whole.take(chosen)), some, labels)
         coarser = coarser_levels(model, labels)
@@ -98,16 +98,16 @@ def tell(forest: Forest, fitted: Fitted, outputs: Outputs, command_line: str, as
         teller.say(f"wrote {', '.join(written)}")
 
 
-def _for_summary(forest: Forest, teller: Teller) -> NDArray[np.int64]:
+def _for_summary(forest: Trees, teller: Teller) -> NDArray[np.int64]:
     """Numbers of the trees that are summed up: all, or of a large store some, evenly spread."""
     n = forest.n_trees
-    if not isinstance(forest, ForestStore) or n <= MAX_SUMMED_UP:
+    if forest.in_memory is not None or n <= MAX_SUMMED_UP:
         return np.arange(n)
     teller.say(f"the summary is of {MAX_SUMMED_UP:,} of the {n:,} trees")
     return np.linspace(0, n - 1, MAX_SUMMED_UP).astype(np.int64)
 
 
-def assigned(fitted: Fitted, forest: Forest, labels: Any = None) -> Assignments:
+def assigned(fitted: Fitted, forest: Trees, labels: Any = None) -> Assignments:
     """Where these trees belong, labels as the fit has them; probabilities unless a broken-off search left too many."""
     model = fitted.model
     own = np.asarray(model.labels_ if labels is None else labels, np.int64)
@@ -118,7 +118,7 @@ def assigned(fitted: Fitted, forest: Forest, labels: Any = None) -> Assignments:
     return cast(Assignments, model.assign(forest)._replace(labels=own))
 
 
-def _columns(model: Any, forest: Forest, found: Assignments, summary: Summary) -> Any:
+def _columns(model: Any, forest: Trees, found: Assignments, summary: Summary) -> Any:
     """Columns of the table, names of clusters beside their numbers."""
     columns = files.assigned(found.labels, forest) if found.proba is None else files.assignments(model, forest, found)
     called = {cluster.cluster: cluster.name or "" for cluster in summary.clusters}
@@ -144,7 +144,7 @@ def _facts(model: Any, fitted: Fitted, found: Assignments) -> dict[str, Any]:
     }
 
 
-def _draw(model: Any, forest: Forest, labels: Sequence[int], summary: Summary) -> bytes:
+def _draw(model: Any, forest: Trees, labels: Sequence[int], summary: Summary) -> bytes:
     from .. import plot
 
     if "archetypes" in model.page_parts():

@@ -10,8 +10,8 @@ import numpy as np
 from ..evaluate.summary import Summary
 from ..evaluate.wording import LEGEND, counted, rule_text, shape_text, trait_text
 from ..forest.description import size_quartiles
-from ..forest.forest import Forest
 from ..forest.sharing import iter_shards
+from ..forest.trees import Trees
 from ..inference.verdict import Verdict
 from .files import Columns
 from .terminal import Teller, printable, stdout_console
@@ -188,7 +188,7 @@ def assignment_warning(facts: Mapping[str, Any]) -> str | None:
 # ---- forests --------------------------------------------------------------------------------------------------------
 
 
-def forest_facts(forest: Forest, n_top: int) -> dict[str, Any]:
+def forest_facts(forest: Trees, n_top: int) -> dict[str, Any]:
     """What `describe` says, the most frequent labels, distinct subtrees and trees, and the classes.
 
     A store is gone through file by file; subtrees and trees that are the same in two files count twice.

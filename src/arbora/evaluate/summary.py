@@ -10,6 +10,7 @@ import scipy.sparse as sp
 from numpy.typing import ArrayLike
 
 from ..forest.forest import Forest, as_forest
+from ..forest.trees import Trees
 from ..inference.stability import Stability
 from .agreement import Agreement, LevelScore, agree, level_score
 from .metrics import ruzicka_distance, slot_label_counts
@@ -144,7 +145,7 @@ def summarise(
     return Summary(*sizes, clusters, agreement, uncertain, n_all, folder, scores)
 
 
-def tree_names(forest: Forest) -> list[str]:
+def tree_names(forest: Trees) -> list[str]:
     """Name of each tree, or its number where there are no names."""
     return [f"tree {t}" for t in range(forest.n_trees)] if forest.name is None else [str(x) for x in forest.name]
 

@@ -194,6 +194,11 @@ class Forest(Constructors):
                 digest.update(array.data)
         return digest.hexdigest()
 
+    @property
+    def in_memory(self) -> "Forest":
+        """The forest itself; None for a `ForestStore`."""
+        return self
+
     def n_unseen(self) -> int:
         """Nodes whose label the vocabulary does not have."""
         return int((self.label == UNSEEN).sum())

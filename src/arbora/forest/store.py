@@ -227,6 +227,11 @@ class ForestStore:
         other.__dict__.update(self.__dict__, vocabulary=words, _shards=None)
         return other
 
+    @property
+    def in_memory(self) -> None:
+        """None: the trees are on disk; `to_forest` reads them."""
+        return None
+
     def n_unseen(self) -> int:
         """Nodes whose label the vocabulary does not know, by the counts of the manifest."""
         known = set(self.vocabulary)

@@ -49,6 +49,10 @@ class Trees(Protocol):
     def content_kinds(self) -> dict[str, str]:
         """The columns of content, and of which kind each is."""
 
+    @property
+    def in_memory(self) -> Forest | None:
+        """The trees as a forest, if they are in memory; None if they are on disk."""
+
     def n_unseen(self) -> int:
         """Nodes whose label the vocabulary does not have."""
 

@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ..errors import ForestError
 from ..forest.forest import Forest
+from ..forest.trees import Trees
 from .forest_estimator import open_or_convert
 
 Kind = Literal["patterns", "sizes", "infinite"]
@@ -66,7 +67,7 @@ def choose_model(trees: Any) -> Choice:
     return Choice("patterns", f"patterns of labels, because the {n:,} labels say more than the shapes")
 
 
-def _some(forest: Forest) -> Forest:
+def _some(forest: Trees) -> Forest:
     """The trees, or so many of them, evenly spread, as need be looked at."""
     n = forest.n_trees
     if n > MOST_LOOKED_AT:

@@ -4,7 +4,7 @@ import logging
 import os
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, ClassVar, Self, cast
+from typing import Any, Self, TypeVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -17,11 +17,13 @@ from ..files.kinds import is_store
 from ..forest.forest import Forest, as_forest
 from ..forest.node_columns import UNSEEN
 from ..forest.store import ForestStore
+from ..forest.trees import Trees
 from .assignments import Assignments
 from .file_checks import check_texts
 from .model_file import SavedEstimator, versions
 
 log = logging.getLogger(__name__)
+SomeTrees = TypeVar("SomeTrees", bound=Trees)
 
 MOST_NAMED = 100_000  # trees whose names a fitted model keeps for its hierarchy
 
@@ -30,30 +32,39 @@ class ForestEstimator(SavedEstimator):
     """A scikit-learn estimator whose samples are trees; subclasses name what they save."""
 
     vocabulary_: Any
-    #: Whether a ForestStore is taken as it is, file by file; else it is read into memory.
-    _streams: ClassVar[bool] = False
 
     def _check_forest(self, X: Any, at_least: int = 1) -> Forest:
-        """X as a Forest: one as it is, nested trees converted, file names read; a store stays one where it may.
+        """X as a Forest: one as it is, nested trees converted, files and stores read."""
+        return self._enough(read_or_convert(X), at_least)
 
-        What this returns has the sizes of a forest, `parts`, `take` and `with_vocabulary` in any case.
-        """
-        forest = open_or_convert(X) if self._streams else read_or_convert(X)
-        if forest.n_trees < at_least:
+    def _check_trees(self, X: Any, at_least: int = 1) -> Trees:
+        """As `_check_forest`, but a store, or the path of one, is not read into memory."""
+        return self._enough(open_or_convert(X), at_least)
+
+    def _enough(self, trees: SomeTrees, at_least: int) -> SomeTrees:
+        if trees.n_trees < at_least:
             raise ForestError(
-                f"{type(self).__name__}: {forest.n_trees} trees; wanted at least {at_least}: check what was read"
+                f"{type(self).__name__}: {trees.n_trees} trees; wanted at least {at_least}: check what was read"
             )
-        return forest
+        return trees
 
-    def _in_training_terms(self, X: Any) -> Forest:
-        """X with labels numbered as in training; labels never seen there are reported."""
+    def _forest_in_training_terms(self, X: Any) -> Forest:
+        """X with labels numbered as in training, in memory."""
         check_is_fitted(self, "vocabulary_")
-        forest = self._check_forest(X, at_least=0)
-        known = forest.with_vocabulary(self.vocabulary_)
-        n_unseen = known.n_unseen() - forest.n_unseen()  # those told before are not
+        return self._renumbered(self._check_forest(X, at_least=0))
+
+    def _in_training_terms(self, X: Any) -> Trees:
+        """X with labels numbered as in training; a store is not read into memory."""
+        check_is_fitted(self, "vocabulary_")
+        return self._renumbered(self._check_trees(X, at_least=0))
+
+    def _renumbered(self, trees: SomeTrees) -> SomeTrees:
+        """The trees over the vocabulary of training; labels that are not in it are reported."""
+        known = trees.with_vocabulary(self.vocabulary_)
+        n_unseen = known.n_unseen() - trees.n_unseen()  # those marked before are not new
         if n_unseen:
             message = "%d of %d nodes have labels never seen in training; the model learnt nothing of these labels"
-            log.warning(message, n_unseen, forest.n_nodes)
+            log.warning(message, n_unseen, trees.n_nodes)
         return known
 
     def assign(self, X: Any) -> Assignments:
@@ -96,8 +107,8 @@ class ForestEstimator(SavedEstimator):
             encoder.set_params(sparse_output=before)
         return sparse.csr_array(codes), "the codes of the model"
 
-    def _record_provenance(self, forest: Forest) -> None:
-        names = forest.name if isinstance(forest, Forest) and forest.n_trees <= MOST_NAMED else None
+    def _record_provenance(self, forest: Trees) -> None:
+        names = forest.name if forest.in_memory is not None and forest.n_trees <= MOST_NAMED else None
         self._tree_names = None if names is None else [str(name) for name in names]
         self.provenance_: dict[str, Any] = {
             "model": type(self).__name__,
@@ -125,13 +136,11 @@ def unseen_by_tree(forest: Forest) -> NDArray[np.float64]:
     return np.bincount(tree, unseen, forest.n_trees).astype(np.float64)
 
 
-def open_or_convert(X: Any) -> Forest:
+def open_or_convert(X: Any) -> Trees:
     """As `read_or_convert`, but a store, or the path of one, is not read into memory."""
     if isinstance(X, ForestStore):
-        return cast(Forest, X)  # models that stream ask it only for what `Trees` has
-    if is_store(X):
-        return cast(Forest, ForestStore(X))
-    return read_or_convert(X)
+        return X
+    return ForestStore(X) if is_store(X) else read_or_convert(X)
 
 
 def read_or_convert(X: Any) -> Forest:

@@ -118,7 +118,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     def predict_log_proba(self, X: Any) -> Floats:
         """Log-probability of each class of each tree, columns as in `classes_`."""
         check_is_fitted(self, "classes_")
-        forest = self._in_training_terms(X)
+        forest = self._forest_in_training_terms(X)
         if not forest.n_trees:
             return np.empty((0, len(self.classes_)))
         log_proba = soften(self._log_proba(forest), self.temperature_)
@@ -154,7 +154,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         seen counts as one of all those seen.
         """
         check_is_fitted(self, "classes_")
-        forest = self._in_training_terms(X)
+        forest = self._forest_in_training_terms(X)
         found = self._surprise(forest)
         if found is None:
             raise ForestError(

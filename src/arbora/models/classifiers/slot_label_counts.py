@@ -71,7 +71,7 @@ class SlotLabelCounts(TransformerMixin, ForestEstimator):
     def transform(self, X: Any) -> Any:
         """Counts, one row per tree; column slot * n_labels + label."""
         check_is_fitted(self, "vocabulary_")
-        forest = self._in_training_terms(X)
+        forest = self._forest_in_training_terms(X)
         n_columns = _n_columns(self.n_slots_, forest.n_labels)
         counts = slot_label_counts(forest, max(self.n_slots_, forest.n_slots))
         if forest.n_slots > self.n_slots_:

@@ -9,7 +9,7 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin
 
 from ...errors import ChainsDisagreeWarning, NotConvergedWarning, SettingError
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference.chains import Trace, run_chains
 from ...seeds import resolve_seed
 from ..model_file import plain
@@ -154,7 +154,6 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         "n_batches_",
         "provenance_",
     )
-    _streams: ClassVar[bool] = True
 
     history_: list[float]
     curve_: Curve
@@ -214,7 +213,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         """Fit by EM, or run the chains if n_components is None; y is ignored."""
         check_settings(self)
         rng = resolve_seed(self.random_state)
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         weight = check_weight(sample_weight, forest.n_trees)
         trees = fitting.trees_of(forest, alphabet_of(forest), weight)
         if self.n_components is None and self.number == "process":
@@ -255,7 +254,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         check_settings(self)
         if self.n_components is None:
             raise SettingError("partial_fit: finding the number takes all trees at once; give n_components, or use fit")
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         weight = check_weight(sample_weight, forest.n_trees)
         if not hasattr(self, "weight_"):
             self.n_batches_ = 0
@@ -283,7 +282,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self.seen_weight_, self.n_batches_ = seen + float(trees.data.weight.sum()), batches + 1
         return self
 
-    def _fit_process(self, rng: np.random.Generator, forest: Forest, trees: fitting.Trees) -> Self:
+    def _fit_process(self, rng: np.random.Generator, forest: Trees, trees: fitting.Trees) -> Self:
         """Sample partitions; the model is the draw closest to all others."""
         settings = infinite.ChainPlan(
             float(self.concentration), self.concentration_prior, self.n_start, self.n_split_merge
@@ -314,7 +313,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
                 warnings.warn(report.verdict, ChainsDisagreeWarning, stacklevel=3)
         return self
 
-    def _chain_name(self, forest: Forest) -> str:
+    def _chain_name(self, forest: Trees) -> str:
         """What a checkpoint belongs to."""
         names = ("concentration", "concentration_prior", "n_start", "n_split_merge")
         told = [f"{name}={plain(getattr(self, name))}" for name in names]
@@ -323,7 +322,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
     def _keep(
         self,
         result: fitting.Fit,
-        forest: Forest,
+        forest: Trees,
         trees: fitting.Trees,
         reorder: bool = True,
         total: Floats | None = None,

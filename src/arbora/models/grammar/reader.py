@@ -82,7 +82,7 @@ class ChainReader(Sampled, GroupsWithinGroups, ForestEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood per tree."""
-        return float(self.score_samples(self._check_forest(X)).mean())
+        return float(self.score_samples(self._check_trees(X)).mean())
 
     def predict_log_proba(self, X: Any) -> Floats:
         """Log posterior of the component of each tree."""
@@ -106,7 +106,7 @@ class ChainReader(Sampled, GroupsWithinGroups, ForestEstimator):
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion on these trees, lower is better."""
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         return float(-2.0 * self.score_samples(forest).sum() + self.n_parameters() * np.log(forest.n_trees))
 
     def aic(self, X: Any) -> float:

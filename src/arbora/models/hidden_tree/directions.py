@@ -9,6 +9,7 @@ from numpy.typing import NDArray
 from ...errors import SettingError
 from ...forest.forest import Forest
 from ..settings import check_count, check_number
+from ...forest.trees import Trees
 from . import switching_settings as up
 from . import top_down_tree as down
 from .emissions.choice import emission_for
@@ -110,7 +111,7 @@ def _refuse(settings: Any, unset: dict[str, Any], other: str) -> None:
             )
 
 
-def new_hidden_tree(settings: Any, forest: Forest, n_components: int) -> Any:
+def new_hidden_tree(settings: Any, forest: Trees, n_components: int) -> Any:
     """Sizes of a model of these trees; refuses tables beyond all measure."""
     n_slots, pooled = up.slots_of(settings, forest)
     n_states = settings.max_states if infers(settings) else settings.n_states

@@ -13,7 +13,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ChainsDisagreeWarning, SettingError
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference.chains import Settled, Trace, run_chains
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
@@ -58,7 +58,6 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         "provenance_",
     )
     _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT,)
-    _streams: ClassVar[bool] = True
     #: The tree model, which reads itself from a file.
     _model_type: ClassVar[Any]
 
@@ -83,7 +82,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
     n_jobs: int | None = None
     verbose: int = 0
 
-    def _new_model(self, forest: Forest) -> tm.TreeModel:
+    def _new_model(self, forest: Trees) -> tm.TreeModel:
         """The tree model of these trees, by the settings."""
         raise NotImplementedError
 
@@ -105,7 +104,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         """Run the chains; y is ignored.  Ctrl-C keeps what was sampled so far."""
         priors = self._check_priors()
         self._check_settings()
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         model = self._new_model(forest)
         with self._batch(forest, model, max(self.n_start, 1)) as batch:
             trace = self._run(batch, priors, forest)
@@ -120,7 +119,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
                 warnings.warn(report.verdict, ChainsDisagreeWarning, stacklevel=2)
         return self
 
-    def _run(self, batch: Batch, priors: Any, forest: Forest) -> Trace:
+    def _run(self, batch: Batch, priors: Any, forest: Trees) -> Trace:
         """Run the chains."""
         process = ProcessPrior(
             priors,
@@ -152,17 +151,17 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         """The kind of chain."""
         return StochasticEM if self.update == "em" else ExactGibbs
 
-    def _starts(self, forest: Forest, model: tm.TreeModel) -> tuple[Any, int, bool]:
+    def _starts(self, forest: Trees, model: tm.TreeModel) -> tuple[Any, int, bool]:
         """What k-means groups the trees by before the first sweep, into how many, and whether that varies by chain."""
         features = pattern_features(forest, np.random.default_rng(0)) if self.init == "patterns" else None
         by_patterns, wanted = features is not None, tm.wanted(model)
         if features is None:
             features = hellinger_features(forest, model.n_slots)
         # Content of a store lies in its parts; there, labels alone make the start.
-        held = with_content(features, forest, wanted) if isinstance(forest, Forest) else features
+        held = features if forest.in_memory is None else with_content(features, forest.in_memory, wanted)
         return held, self.n_start, by_patterns
 
-    def _batch(self, forest: Forest, model: tm.TreeModel, n_components: int) -> Batch:
+    def _batch(self, forest: Trees, model: tm.TreeModel, n_components: int) -> Batch:
         """The trees of a forest (in training terms) as shards for passes with so many components."""
         return Batch(model, shards_of(forest, model, self.shard_bytes // model.unit_bytes(n_components)), None, 1)
 
@@ -195,7 +194,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         if self.hyperprior is not None and self.update != "gibbs":
             raise SettingError('hyperprior: only the exact sampler learns Dirichlet parameters; set update="gibbs"')
 
-    def _fingerprint(self, forest: Forest) -> str:
+    def _fingerprint(self, forest: Trees) -> str:
         """What a checkpoint belongs to: the trees and every setting that shapes the chain."""
         free = (
             "n_iter",
@@ -216,7 +215,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         told += self._marks()
         return f"{', '.join(told)}; trees {forest.sha256[:16]}"
 
-    def _keep(self, trace: Trace, forest: Forest, model: tm.TreeModel) -> None:
+    def _keep(self, trace: Trace, forest: Trees, model: tm.TreeModel) -> None:
         """Take the model from one draw: the last of the best chain for "em", the central one for "gibbs"."""
         chain, draw = self._chosen_draw(trace)
         arrays = {name: values[draw] for name, values in trace.draws[chain].items()}
@@ -343,7 +342,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
                 new = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_)).log_prob
         return np.asarray(np.column_stack([known, new]) - self._unseen_cost(forest))
 
-    def _unseen_cost(self, forest: Forest) -> Floats:
+    def _unseen_cost(self, forest: Trees) -> Floats:
         """Nats for labels never seen, [tree, group]: a group that has none pays more than one that may have any.
 
         In a known group each counts as one of the nodes seen, as for the classifiers; in a new one, as one more label.
@@ -381,7 +380,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log predictive probability a tree."""
-        return float(self.score_samples(self._check_forest(X)).mean())
+        return float(self.score_samples(self._check_trees(X)).mean())
 
 
 def _proba_of(joint: Floats) -> Floats:

@@ -16,7 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArboraError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
 from ...files.container import digest
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference.em import EMResult
 from ...seeds import draw_rows, resolve_seed
 from ..assignments import Assignments
@@ -59,7 +59,6 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         "provenance_",
     )
     _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT,)
-    _streams: ClassVar[bool] = True
     #: The tree model, which reads itself from a file.
     _model_type: ClassVar[Any]
 
@@ -85,7 +84,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
     seen_weight_: float
     n_batches_: int
 
-    def _new_model(self, forest: Forest) -> tm.TreeModel:
+    def _new_model(self, forest: Trees) -> tm.TreeModel:
         """The tree model of these trees, by the settings."""
         raise NotImplementedError
 
@@ -116,7 +115,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         """Fit by EM; y is ignored."""
         priors = self._check_params()
         rng = resolve_seed(self.random_state)
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         weight = check_weight(sample_weight, forest.n_trees)
         warm = self.warm_start and hasattr(self, "weight_")
         if warm:
@@ -133,7 +132,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         return self
 
     def _best_start(
-        self, rng: np.random.Generator, batch: Batch, forest: Forest, priors: Any, warm: bool
+        self, rng: np.random.Generator, batch: Batch, forest: Trees, priors: Any, warm: bool
     ) -> EMResult[MixtureParams]:
         """The best of some runs of EM, or of those that a checkpoint still leaves to do."""
         least_gain = self._least_gain(batch, forest)
@@ -165,7 +164,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         """Runs of EM, of which the best is kept."""
         return self.n_init
 
-    def _least_gain(self, batch: Batch, forest: Forest) -> float:
+    def _least_gain(self, batch: Batch, forest: Trees) -> float:
         """Nats that an iteration must gain for EM to go on; none with tol=0."""
         least = self.tol * batch.total_weight
         if not self.tol or self.init != "patterns" or self.n_components == 1:
@@ -173,7 +172,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         n_nodes = slot_hits(forest, batch.sample_weight, batch.model.n_slots)[1]
         return max(least, self.tol_per_node * n_nodes)
 
-    def _fit_settings(self, forest: Forest, weight: Floats | None) -> dict[str, Any]:
+    def _fit_settings(self, forest: Trees, weight: Floats | None) -> dict[str, Any]:
         """What a checkpoint belongs to: the trees, their weights, and every setting that shapes the fit."""
         if self.checkpoint is None:
             return {}
@@ -194,7 +193,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         """
         priors = self._check_params()
         rng = resolve_seed(self.random_state)
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         weight = check_weight(sample_weight, forest.n_trees)
         first = not hasattr(self, "weight_")
         if not first:
@@ -219,7 +218,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         return self
 
     def _start(
-        self, rng: np.random.Generator, forest: Forest, weight: Floats | None, model: tm.TreeModel, priors: Any
+        self, rng: np.random.Generator, forest: Trees, weight: Floats | None, model: tm.TreeModel, priors: Any
     ) -> MixtureParams:
         """Where EM starts, by `init`."""
         drawn = fitting.random_start(rng, forest, weight, model, self.n_components)
@@ -239,7 +238,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         self,
         result: EMResult[MixtureParams],
         batch: Batch,
-        forest: Forest,
+        forest: Trees,
         counts: MixtureCounts | None = None,
         reorder: bool = True,
     ) -> None:
@@ -345,7 +344,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
 
     # ---- trees ---------------------------------------------------------------------------------------------------
 
-    def _batch(self, forest: Forest, model: tm.TreeModel, weight: Floats | None = None) -> Batch:
+    def _batch(self, forest: Trees, model: tm.TreeModel, weight: Floats | None = None) -> Batch:
         """The trees of a forest (in training terms) as shards."""
         shards = shards_of(forest, model, self.shard_bytes // model.unit_bytes(self.n_components), self.shared)
         return Batch(model, shards, weight, n_threads(self.n_jobs))
@@ -363,7 +362,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log-likelihood a tree."""
-        return float(self.score_samples(self._check_forest(X)).mean())
+        return float(self.score_samples(self._check_trees(X)).mean())
 
     def predict_proba(self, X: Any) -> Floats:
         """Posterior of the component of each tree; the mixing weights where no component can produce the tree."""
@@ -400,7 +399,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
 
     def bic(self, X: Any) -> float:
         """Bayesian information criterion on these trees, lower is better."""
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         return float(-2.0 * self.score_samples(forest).sum() + self.n_parameters() * np.log(forest.n_trees))
 
     def aic(self, X: Any) -> float:

@@ -7,8 +7,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...forest.forest import Forest
 from ...forest.sharing import iter_shards
+from ...forest.trees import Trees
 from ...inference.em import EMResult, run_em
 from ...progress import Progress
 from . import tree_model as tm
@@ -30,7 +30,7 @@ def m_step(model: tm.TreeModel, counts: MixtureCounts, params: MixtureParams, pr
 
 
 def random_start(
-    rng: np.random.Generator, forest: Forest, weight: Floats | None, model: tm.TreeModel, n_components: int
+    rng: np.random.Generator, forest: Trees, weight: Floats | None, model: tm.TreeModel, n_components: int
 ) -> MixtureParams:
     """Flat Dirichlet draws and even mixing weights."""
     tree = model.start(rng, n_components, forest, weight)
@@ -39,7 +39,7 @@ def random_start(
 
 def clustered_start(
     rng: np.random.Generator,
-    forest: Forest,
+    forest: Trees,
     weight: Floats | None,
     drawn: MixtureParams,
     model: tm.TreeModel,

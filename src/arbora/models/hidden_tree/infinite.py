@@ -11,6 +11,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import SettingError
 from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference.chains import Trace
 from ..settings import check_count
 from . import directions
@@ -265,7 +266,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
 
     # ---- the tree model -----------------------------------------------------------------------------------------
 
-    def _new_model(self, forest: Forest) -> Any:
+    def _new_model(self, forest: Trees) -> Any:
         check_components(self.n_start, forest.n_trees)
         model = directions.new_hidden_tree(self, forest, self.n_start)
         if self.update != "gibbs":
@@ -291,7 +292,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     def _finite(self) -> HiddenTreeMixture:
         return HiddenTreeMixture(self.n_components_, **directions.options_of(self.spec_))
 
-    def _keep(self, trace: Trace, forest: Forest, model: Any) -> None:
+    def _keep(self, trace: Trace, forest: Trees, model: Any) -> None:
         directions.forget_others(self, model)
         super()._keep(trace, forest, model)
         if isinstance(model, InferredStates):

@@ -13,6 +13,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import SettingError, StatesUsedUpWarning
 from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference.em import EMResult
 from ...seeds import resolve_seed
 from ..file_checks import check_array
@@ -245,7 +246,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
     # ---- settings ------------------------------------------------------------------------------------------------
 
-    def _new_model(self, forest: Forest) -> Any:
+    def _new_model(self, forest: Trees) -> Any:
         """Sizes of a model of these trees; refuses tables beyond all measure."""
         check_components(self.n_components, forest.n_trees)
         model = directions.new_hidden_tree(self, forest, self.n_components)
@@ -488,7 +489,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         params, component = self._fitted_params().tree, _rows_of(forest, self._decoding_component(forest))
         return np.concatenate([nodes.decode(self.spec_, params, part, rows) for part, rows in component])
 
-    def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
+    def _decoding_component(self, forest: Trees) -> NDArray[np.int64]:
         return self.predict(forest)
 
     def node_surprise(self, X: Any) -> Floats:
@@ -586,7 +587,7 @@ def _no_rows(table: Table, n_components: int) -> Floats:
     return np.zeros((n_components, *table.shown_shape))
 
 
-def _rows_of(forest: Forest, values: Any) -> Iterator[tuple[Forest, Any]]:
+def _rows_of(forest: Trees, values: Any) -> Iterator[tuple[Forest, Any]]:
     """The parts of a forest or store, each with the rows of its trees; None stays None."""
     done = 0
     for part in forest.parts():

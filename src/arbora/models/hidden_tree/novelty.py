@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ..forest_estimator import unseen_by_tree
 from ..patterns.fitted import p_values
 from .fitting import m_step
@@ -37,7 +37,7 @@ def rank(new: Fit, known: Fit, unseen_share: Floats) -> Novelty:
     return Novelty(p_values(new.score, new.label, known.score, known.label), unseen_share)
 
 
-def fit_of_new(batch: Batch, params: MixtureParams, forest: Forest, n_nodes_seen: int) -> Fit:
+def fit_of_new(batch: Batch, params: MixtureParams, forest: Trees, n_nodes_seen: int) -> Fit:
     """Fit of trees that the parameters were not estimated from; a label never seen counts as one of the nodes seen."""
     log_prob = batch.log_likelihood(params.tree)
     label = log_joint(log_prob, params.weight).argmax(axis=1)
@@ -45,7 +45,7 @@ def fit_of_new(batch: Batch, params: MixtureParams, forest: Forest, n_nodes_seen
     return Fit(label, _per_node(own, forest))
 
 
-def fit_left_out(batch: Batch, params: MixtureParams, forest: Forest, priors: Any) -> Fit:
+def fit_left_out(batch: Batch, params: MixtureParams, forest: Trees, priors: Any) -> Fit:
     """Fit of the training trees, each by parameters that were estimated without it.
 
     The trees are dealt into five parts.  For each part, one M-step on the other four gives the parameters; hidden
@@ -65,15 +65,15 @@ def fit_left_out(batch: Batch, params: MixtureParams, forest: Forest, priors: An
     return Fit(label, _per_node(own, forest))
 
 
-def unseen_times(forest: Forest) -> Floats:
+def unseen_times(forest: Trees) -> Floats:
     """How many nodes of each tree have a label never seen."""
     return np.concatenate([np.zeros(0), *(unseen_by_tree(part) for part in forest.parts())])
 
 
-def sizes_of(forest: Forest) -> Floats:
+def sizes_of(forest: Trees) -> Floats:
     """Nodes of each tree."""
     return np.concatenate([np.zeros(0), *(part.sizes for part in forest.parts())])
 
 
-def _per_node(log_prob: Floats, forest: Forest) -> Floats:
+def _per_node(log_prob: Floats, forest: Trees) -> Floats:
     return np.maximum(log_prob / np.maximum(sizes_of(forest), 1.0), WORST)

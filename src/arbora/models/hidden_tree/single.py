@@ -6,7 +6,7 @@ from typing import Any, Literal, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference.em import EMResult
 from ..assignments import Assignments
 from . import directions
@@ -254,7 +254,7 @@ class HiddenTree(HiddenTreeMixture):
         self,
         result: EMResult[MixtureParams],
         batch: Batch,
-        forest: Forest,
+        forest: Trees,
         counts: MixtureCounts | None = None,
         reorder: bool = True,
     ) -> None:
@@ -302,5 +302,5 @@ class HiddenTree(HiddenTreeMixture):
         parts = [nodes.posterior(self.spec_, params, part, np.ones((part.n_trees, 1))) for part in forest.parts()]
         return np.asarray(np.concatenate(parts)[:, 0])
 
-    def _decoding_component(self, forest: Forest) -> NDArray[np.int64]:
+    def _decoding_component(self, forest: Trees) -> NDArray[np.int64]:
         return np.zeros(forest.n_trees, np.int64)

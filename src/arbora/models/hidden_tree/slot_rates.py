@@ -13,14 +13,14 @@ Floats = NDArray[np.float64]
 RATE_CHUNK = 10_000
 
 
-def slot_rates(forest: Forest, weight: Floats | None, n_slots: int) -> Floats:
+def slot_rates(forest: Trees, weight: Floats | None, n_slots: int) -> Floats:
     """Share of the nodes in each slot."""
     hits, total = slot_hits(forest, weight, n_slots)
     # Slots pooled into one may hold more children than there are nodes.
     return np.minimum((hits + 0.5) / (total + 1.0), 0.9)
 
 
-def pooled_rates(forest: Forest, model: Any) -> tuple[float, ...]:
+def pooled_rates(forest: Trees, model: Any) -> tuple[float, ...]:
     """How often a node has a child in each slot, all trees together and half a child added; none without structure."""
     if model.structure is None:
         return ()

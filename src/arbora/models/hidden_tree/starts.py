@@ -14,6 +14,7 @@ from threadpoolctl import threadpool_limits
 
 from ...forest.content_rows import Wanted
 from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ..patterns.transformer import TreePatterns
 from .content_starts import with_content
 
@@ -42,7 +43,7 @@ def pattern_start(
     return cluster_features(with_content(features, forest, wanted), n_clusters, rng, weight, N_TRIES)
 
 
-def pattern_features(forest: Forest, rng: np.random.Generator) -> NDArray[np.float64] | None:
+def pattern_features(forest: Trees, rng: np.random.Generator) -> NDArray[np.float64] | None:
     """Rows of length one: tf-idf of the patterns that two trees or more have, on 50 singular directions.
 
     None where no two trees share a pattern.
@@ -88,7 +89,7 @@ def cluster_features(
         return means.fit_predict(features, sample_weight=weight).astype(np.int64)
 
 
-def hellinger_features(forest: Forest, n_slots: int) -> Any:
+def hellinger_features(forest: Trees, n_slots: int) -> Any:
     """Square roots of relative (slot, label) counts, one sparse row per tree, one column for each pair in use."""
     features = sparse.vstack([_pair_features(part, n_slots) for part in forest.parts()], format="csr")
     used, column = np.unique(features.indices, return_inverse=True)

@@ -4,7 +4,7 @@ import math
 from typing import Any, Protocol
 
 from ...errors import ForestError, SettingError
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ..settings import check_count, check_number
 from . import encoding as enc
 from .emissions.choice import check_content
@@ -72,7 +72,7 @@ def check_components(n_components: int, n_trees: int) -> None:
         )
 
 
-def slots_of(settings: Any, forest: Forest) -> tuple[int, bool]:
+def slots_of(settings: Any, forest: Trees) -> tuple[int, bool]:
     """Slots that are told apart, and whether the last stands for more than one."""
     n_slots = max(1, forest.n_slots if settings.n_slots is None else settings.n_slots)
     return n_slots, forest.n_slots > n_slots

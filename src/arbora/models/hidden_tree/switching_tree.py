@@ -14,6 +14,7 @@ from scipy.special import betaln, gammaln, xlog1py, xlogy
 from ...errors import ArboraError
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
+from ...forest.trees import Trees
 from . import distributions as dist
 from .base_measure import evidence
 from .completed_counts import BagDrawer
@@ -175,7 +176,7 @@ class SwitchingTree:
         branching = np.full((*tables.branching.shape, 1), 0.5)
         return Params(leaf, self.emission.uniform(self.n_states), switch, transition, branching)
 
-    def start(self, rng: np.random.Generator, n_components: int, forest: Forest, weight: Floats | None) -> Params:
+    def start(self, rng: np.random.Generator, n_components: int, forest: Trees, weight: Floats | None) -> Params:
         """Flat draws to start EM from, except for the branching, which starts at the overall rate of each slot.
 
         A random branching would say more about a tree than all its labels, and send every tree to one component.

@@ -14,8 +14,8 @@ from numpy.typing import NDArray
 
 from ...errors import ArboraError
 from ...forest.content_rows import Wanted
-from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
+from ...forest.trees import Trees
 from .kernels.split_bags import Bags, Layout
 from .kernels.split_bags import Table as CellTable
 from .lanes import Workspace
@@ -128,7 +128,7 @@ class TreeModel(Protocol):
 
     # Parameters
 
-    def start(self, rng: np.random.Generator, n_components: int, forest: Forest, weight: Floats | None) -> Arrays:
+    def start(self, rng: np.random.Generator, n_components: int, forest: Trees, weight: Floats | None) -> Arrays:
         """Random parameters to start EM from."""
 
     def draw(

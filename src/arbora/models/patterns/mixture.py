@@ -11,7 +11,7 @@ from sklearn.base import ClusterMixin
 from threadpoolctl import threadpool_limits
 
 from ...errors import ArboraError, SettingError
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference import diagnostics
 from ...inference.chains import Trace, run_chains
 from ...seeds import resolve_seed
@@ -145,7 +145,6 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         "split_side_",
         "provenance_",
     )
-    _streams: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -189,12 +188,13 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
     def fit(self, X: Any, y: Any = None) -> Self:
         """Find the groups, then sample their posterior; y is ignored.  Ctrl-C keeps the draws made so far."""
         check_settings(self)
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         rng = resolve_seed(self.random_state)
         chosen = np.arange(forest.n_trees)
         if forest.n_trees > self.fit_on:
             chosen = np.sort(rng.choice(forest.n_trees, self.fit_on, replace=False))
-        sample = forest if len(chosen) == forest.n_trees and isinstance(forest, Forest) else forest.take(chosen)
+        whole = forest.in_memory if len(chosen) == forest.n_trees else None
+        sample = forest.take(chosen) if whole is None else whole
         self.patterns_ = TreePatterns(tuple(self.families), labels=self.labels, min_trees=self.min_trees)
         presence = self.patterns_.fit_transform(sample)
         corpus = mg.corpus_of(presence, self.patterns_.table.family_of_columns(), len(self.families))
@@ -216,7 +216,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
             return se.search_given(rng, corpus, rows, self.n_components, prior, 1.0 if power is None else power)
         return se.search(rng, corpus, rows, prior, power, self.concentration is None)
 
-    def _sample(self, corpus: Corpus, features: Floats, found: se.Found, forest: Forest) -> Trace:
+    def _sample(self, corpus: Corpus, features: Floats, found: se.Found, forest: Trees) -> Trace:
         """Chains with all but the partition and the concentration held at what the search found."""
         closed = self.n_components is not None
         sampler = PartitionSampler(
@@ -248,13 +248,13 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
             raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
         return trace
 
-    def _fingerprint(self, forest: Forest) -> str:
+    def _fingerprint(self, forest: Trees) -> str:
         """What a checkpoint belongs to: the trees, the seed of the search, and every setting that shapes it."""
         mine = self.get_params(deep=False).items()
         told = [f"{key}={plain(value)}" for key, value in mine if key not in SETTINGS and value is not None]
         return f"{', '.join(told)}, random_state={self.random_state!r}; trees {forest.sha256[:16]}"
 
-    def _keep(self, corpus: Corpus, found: se.Found, chosen: Ints, forest: Forest) -> None:
+    def _keep(self, corpus: Corpus, found: se.Found, chosen: Ints, forest: Trees) -> None:
         label = diagnostics.canonical(found.label)
         self.vocabulary_ = forest.vocabulary
         self.fitted_trees_ = chosen
@@ -297,7 +297,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         if not hasattr(self, "group_size_"):
             return self.fit(X)
         labels = []
-        for known in self._known(self._check_forest(X)):
+        for known in self._known(self._check_trees(X)):
             model = self.model_
             label = self._scores(known, model)[:, :-1].argmax(axis=1)
             self._set_sums(model.sums.plus(ft.rows_of(known.counts, model), label, 1))
@@ -309,7 +309,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
 
     def remove(self, X: Any, labels: Any = None) -> Self:
         """Take trees out of the groups they are in: of `labels`, or else those that `predict` gives."""
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         label = self.predict(forest) if labels is None else np.asarray(labels, np.int64)
         if label.shape != (forest.n_trees,) or label.min(initial=0) < 0 or label.max(initial=0) >= self.n_components_:
             raise SettingError(

@@ -111,7 +111,7 @@ class PatternReader(ForestEstimator):
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean of `score_samples`."""
-        return float(self.score_samples(self._check_forest(X)).mean())
+        return float(self.score_samples(self._check_trees(X)).mean())
 
     def novelty(self, X: Any) -> Novelty:
         """How new each tree is: a p-value within its group, and the share of its patterns never met.

@@ -12,7 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import SettingError
 from ...forest.forest import Forest
-from ...forest.store import ForestStore
+from ...forest.trees import Trees
 from ..file_checks import check_array, check_whole
 from ..forest_estimator import ForestEstimator
 from ..settings import check_count
@@ -87,7 +87,6 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         "n_trees_seen_",
         "provenance_",
     )
-    _streams: ClassVar[bool] = True
 
     def __init__(
         self,
@@ -114,16 +113,16 @@ class TreePatterns(TransformerMixin, ForestEstimator):
 
     def fit(self, X: Any, y: Any = None) -> Self:
         """Learn the patterns; y is ignored."""
-        self._learn(self._check_forest(X))
+        self._learn(self._check_trees(X))
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
         """Learn the patterns, and give the rows of the training trees; y is ignored."""
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         known = self._learn(forest)
         return self.transform(forest) if known is None else self._weighed(known.counts)
 
-    def _learn(self, forest: Forest) -> Known | None:
+    def _learn(self, forest: Trees) -> Known | None:
         """Learn from trees; what they have, where that is known already."""
         self._check_settings()
         names = list(self.families)
@@ -141,10 +140,10 @@ class TreePatterns(TransformerMixin, ForestEstimator):
             self.document_frequency_ = with_it
             return None
         held: list[dict[str, fm.FamilyPart]] = []
-        if isinstance(forest, ForestStore):
+        if forest.in_memory is None:
             parts: Any = forest.over_parts(_patterns_of_part, None, names)
         else:
-            held.append(fm.find_patterns(forest, names))
+            held.append(fm.find_patterns(forest.in_memory, names))
             parts = [(forest.n_trees, held[0])]
         table, with_it, example = choose(learn(parts, names), names, self.min_trees, self.max_patterns)
         self.keys_ = table.to_arrays()
@@ -189,25 +188,25 @@ class TreePatterns(TransformerMixin, ForestEstimator):
             raise SettingError("unseen_share: hashed columns hold every pattern; set n_hashed=None")
         return np.concatenate([share_of_unseen(known) for known in self.known(forest)])
 
-    def known(self, forest: Forest) -> Iterator[Known]:
+    def known(self, forest: Trees) -> Iterator[Known]:
         """Counts of known patterns, part by part; labels must be numbered as in training."""
         return forest.over_parts(_known_of_part, None, self.table)
 
-    def _in_my_terms(self, X: Any) -> Forest:
+    def _in_my_terms(self, X: Any) -> Trees:
         check_is_fitted(self, "vocabulary_")
-        forest = self._labelled(self._check_forest(X, at_least=0))
+        forest = self._labelled(self._check_trees(X, at_least=0))
         # Hashes are of label texts, which no vocabulary may cut.
         return forest if self.n_hashed is not None else forest.with_vocabulary(self.vocabulary_)
 
-    def _labelled(self, forest: Forest) -> Forest:
+    def _labelled(self, forest: Trees) -> Trees:
         """The trees with the labels that patterns are made of."""
         if self.labels == "given":
             return forest
-        if isinstance(forest, ForestStore):
+        if forest.in_memory is None:
             raise SettingError("labels='sizes': trees in memory are wanted; read the store with to_forest()")
-        return label_by_size(forest)
+        return label_by_size(forest.in_memory)
 
-    def _hashed(self, forest: Forest) -> Iterator[Any]:
+    def _hashed(self, forest: Trees) -> Iterator[Any]:
         return forest.over_parts(
             _hashed_part, None, list(self.families), _label_hashes(forest.vocabulary), self.n_hashed
         )

@@ -148,7 +148,7 @@ class UnionEmbedding(MatrixClustering):
         if bool(self.labels) != fitted and self.vocabulary_:
             raise SettingError(f"labels={self.labels!r}, but it was fitted with labels={fitted}; fit a new model")
         old = self._training()
-        both = Forest.concat([old, bare(self._in_training_terms(X))])
+        both = Forest.concat([old, bare(self._forest_in_training_terms(X))])
         samples = collect_samples(both, self.labels)
         n_nodes = self.vector_.shape[1]
         out = np.zeros((len(samples.weight), n_nodes), np.bool_)

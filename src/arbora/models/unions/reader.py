@@ -57,7 +57,7 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
         fitted = len(self._samples.label) > 0
         if bool(self.labels) != fitted:
             raise SettingError(f"labels={self.labels!r}, but it was fitted with labels={fitted}; fit a new model")
-        return self._in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
+        return self._forest_in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
 
     def merge_gains(self, X: Any) -> Floats:
         """What each class gains, in nats, by taking each tree: [tree, class]; below 0 the tree is better off alone."""

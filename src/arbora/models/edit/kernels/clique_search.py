@@ -5,11 +5,10 @@ from typing import NamedTuple
 import numpy as np
 
 from ....jit import jit
-from .linear_programme import CLOSE, leaf_range, set_up, simplex
-from .pair_cliques import clash, copy_into, extend, largest_first
+from .linear_programme import leaf_range, set_up, simplex
+from .pair_cliques import CLOSE, NONE, clash, copy_into, extend, largest_first
 
 # Not plain numbers: in a call, each of those would be compiled as a type of its own.
-NONE = np.int64(0)
 
 
 STEP = 100_000  # cells of a tableau changed that count as one more bounded set

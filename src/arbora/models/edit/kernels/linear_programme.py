@@ -3,9 +3,7 @@
 import numpy as np
 
 from ....jit import jit
-from .clique_search import NONE
-
-CLOSE = 1e-9  # values closer than this, relative to the largest gain, are the same
+from .pair_cliques import NONE
 
 
 @jit

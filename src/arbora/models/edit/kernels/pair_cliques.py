@@ -5,8 +5,9 @@ from typing import NamedTuple
 import numpy as np
 
 from ....jit import jit
-from .clique_search import NONE
-from .linear_programme import CLOSE
+
+NONE = np.int64(0)
+CLOSE = 1e-9  # values closer than this, relative to the largest gain, are the same
 
 
 class Order(NamedTuple):

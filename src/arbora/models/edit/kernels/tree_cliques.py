@@ -16,9 +16,8 @@ import numpy as np
 
 from ....forest.kernels.tree_shape import Match
 from ....jit import jit
-from .clique_search import NONE, exact_clique, replicate
-from .linear_programme import CLOSE
-from .pair_cliques import Pairs, copy_into, extend, in_post_order, largest_first, swap
+from .clique_search import exact_clique, replicate
+from .pair_cliques import CLOSE, NONE, Pairs, copy_into, extend, in_post_order, largest_first, swap
 from .tree_repair import repair
 
 __all__ = ["BUDGET", "edit", "greedy", "propagate", "relaxation", "repair"]
