@@ -2,6 +2,9 @@
 
 import re
 from pathlib import Path
+from typing import Any
+
+from arbora.io.registry import READERS
 
 _source = (Path(__file__).parents[1] / "src/arbora/__init__.py").read_text(encoding="utf-8")
 
@@ -61,3 +64,13 @@ html_theme_options = {
     "pygments_dark_style": "github-dark",
 }
 html_sidebars = {"index": []}
+
+
+def list_readers(app: Any, page: str, source: list[str]) -> None:
+    """Put the readers of all formats where the reference has the word READERS."""
+    if page == "api":
+        source[0] = source[0].replace("READERS\n", "".join(f".. autofunction:: read_{name}\n" for name in READERS))
+
+
+def setup(app: Any) -> None:
+    app.connect("source-read", list_readers)

@@ -2,28 +2,9 @@
 
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import Annotated
 
 import typer
-
-from ..io.registry import FORMATS
-from ..models.registry import typed
-
-if TYPE_CHECKING:
-
-    class Format(StrEnum):
-        """Formats of trees."""
-
-    class Kind(StrEnum):
-        """Models that cluster, by the names that one types."""
-
-    class HierarchyKind(StrEnum):
-        """Models of hierarchies, by the names that one types."""
-
-else:
-    Format = StrEnum("Format", list(FORMATS))
-    Kind = StrEnum("Kind", ["auto", *typed("cluster")])
-    HierarchyKind = StrEnum("HierarchyKind", list(typed("hierarchy")))
 
 
 class Encoding(StrEnum):

@@ -4,9 +4,8 @@ import os
 import shlex
 import sys
 from collections.abc import Mapping
-from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from ..errors import ReadError
 from ..io.registry import FORMATS
@@ -14,26 +13,7 @@ from ..io.urls import as_given, is_url
 from ..models.registry import typed
 from .terminal import usage
 
-if TYPE_CHECKING:
-
-    class Format(StrEnum):
-        """Formats of trees."""
-
-    class Kind(StrEnum):
-        """Models that cluster, by the names that one types."""
-
-    class HierarchyKind(StrEnum):
-        """Models of hierarchies, by the names that one types."""
-
-else:
-    Format = StrEnum("Format", list(FORMATS))
-    Kind = StrEnum("Kind", ["auto", *typed("cluster")])
-    HierarchyKind = StrEnum("HierarchyKind", list(typed("hierarchy")))
-
-
-MOST_JOBS = 4096  # as models.checks has it, which takes seconds to import
-
-
+MOST_JOBS = 4096  # as models.settings has it, which takes seconds to import
 FOR_TREES = "is for trees; leave it out for a model of rows"
 
 

@@ -1,13 +1,15 @@
-"""The formats as docs/reading.md has them: ``python -m arbora.io.manual docs/reading.md`` writes them into the page."""
+"""What lists the formats by hand, made from them: ``python -m arbora.io.manual`` in a checkout writes it.
 
-import sys
+These are the part of docs/reading.md on formats, and the imports by which type checkers see the readers.
+"""
+
 from pathlib import Path
 
 from .format import Format
 from .option_words import default_told, wanted
-from .registry import FORMATS
+from .registry import FORMATS, READERS
 
-BEGIN = "<!-- The rest is made from the formats: python -m arbora.io.manual docs/reading.md -->"
+BEGIN = "<!-- The rest is made from the formats: python -m arbora.io.manual -->"
 
 
 def section(format: Format) -> str:
@@ -28,6 +30,18 @@ def with_formats(page: str) -> str:
     return f"{before}{BEGIN}\n\n" + "\n".join(section(format) for format in FORMATS.values())
 
 
+def imports() -> str:
+    """Source of `arbora.io.formats`, with an import of every reader for type checkers."""
+    lines = [f"    from .{name} import read_{name} as read_{name}\n" for name in READERS]
+    return '''"""The formats that trees are read from, a file for each; `arbora.io.registry` finds them."""
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:  # what type checkers see, written by arbora.io.manual; names themselves are lazy
+''' + "".join(lines)
+
+
 if __name__ == "__main__":
-    where = Path(sys.argv[1])
-    where.write_text(with_formats(where.read_text(encoding="utf-8")), encoding="utf-8")
+    package = Path(__file__).parent
+    page = package.parents[2] / "docs" / "reading.md"
+    page.write_text(with_formats(page.read_text(encoding="utf-8")), encoding="utf-8")
+    (package / "formats" / "__init__.py").write_text(imports(), encoding="utf-8")

@@ -1,8 +1,9 @@
-"""The formats: one word each.  A format is a module of `arbora.io.formats` that declares it as FORMAT.
+"""The formats: every module of `arbora.io.formats` is one, and declares it as FORMAT.
 
 This module imports no reader before one is needed, so that `import arbora` stays quick.
 """
 
+import os
 from collections.abc import Iterator, Mapping
 from importlib import import_module
 
@@ -10,26 +11,15 @@ TYPE_CHECKING = False  # typing's own would take longer to import than all the r
 if TYPE_CHECKING:
     from .format import Format
 
-# In the order of the manual.  The reader of each is public as read_NAME.
-READERS = (
-    "xml",
-    "html",
-    "json",
-    "jsonl",
-    "elastic",
-    "newick",
-    "nexus",
-    "brackets",
-    "conllu",
-    "python",
-    "traces",
-    "swc",
-    "dotbracket",
-    "glycans",
-    "decisions",
-    "code",
-)
 STORED = ("forest", "parquet", "store")  # what Arbora stores trees in; `read` and `load_forest` read them
+# All other files of the folder, by name.  The reader of each is public as read_NAME.
+READERS = tuple(
+    sorted(
+        file.removesuffix(".py")
+        for file in os.listdir(os.path.join(os.path.dirname(__file__), "formats"))
+        if file.endswith(".py") and file not in ("__init__.py", *(f"{name}.py" for name in STORED))
+    )
+)
 
 
 class _Formats(Mapping[str, "Format"]):

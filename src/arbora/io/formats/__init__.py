@@ -1,7 +1,7 @@
-"""The formats that trees are read from, a file for each; `arbora.io.registry` lists them."""
+"""The formats that trees are read from, a file for each; `arbora.io.registry` finds them."""
 
 TYPE_CHECKING = False
-if TYPE_CHECKING:  # what type checkers see; names themselves are lazy
+if TYPE_CHECKING:  # what type checkers see, written by arbora.io.manual; names themselves are lazy
     from .brackets import read_brackets as read_brackets
     from .code import read_code as read_code
     from .conllu import read_conllu as read_conllu
