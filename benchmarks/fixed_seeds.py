@@ -150,7 +150,7 @@ ANSWERS = (
     "predict", "predict_proba", "predict_log_proba", "transform", "score_samples", "posterior", "decode", "bic",
     "novelty", "anomaly_score", "new_group_evidence", "draw_labels", "resample_labels",
 )  # fmt: skip
-SAMPLED = ("draws", "n_components_posterior", "n_groups_posterior", "co_clustering", "point_estimate", "chain_report",
+SAMPLED = ("draws", "n_groups_posterior", "co_clustering", "point_estimate", "chain_report",
            "merges", "splits", "get_feature_names_out", "n_parameters")  # fmt: skip
 
 

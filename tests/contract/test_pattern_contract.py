@@ -86,7 +86,7 @@ def test_not_fitted_is_said(estimator, forest):
     for method in (name for name in METHODS if hasattr(type(estimator), name)):
         with pytest.raises(NotFittedError):
             getattr(estimator, method)(1 if method == "cut" else forest)
-    for method in ("get_feature_names_out", "merges", "n_components_posterior", "chain_report", "co_clustering"):
+    for method in ("get_feature_names_out", "merges", "n_groups_posterior", "chain_report", "co_clustering"):
         if hasattr(type(estimator), method):
             with pytest.raises(NotFittedError):
                 getattr(estimator, method)()

@@ -110,7 +110,7 @@ def test_a_single_hidden_tree_and_the_infinite_mixture_encode_alike():
 
 
 def test_an_unknown_encoding_is_refused():
-    with pytest.raises(SettingError, match=r"encoding='sums'; wanted one of sum, weighted"):
+    with pytest.raises(SettingError, match=r"encoding='sums'; wanted one of 'sum', 'weighted'"):
         ab.HiddenTreeMixture(2, 2, encoding="sums").fit(examples.random_forest(4))
     model, forest = a_model()
     with pytest.raises(SettingError, match="wanted one of"):

@@ -121,7 +121,7 @@ def test_groups_are_found_and_the_posterior_is_read():
     assert model.n_components_ == model.labels_.max() + 1 == len(model.weight_)
     assert model.draws().shape == (2, 6, len(forest))
     assert model.co_clustering().shape == (len(forest),) * 2
-    assert model.n_components_posterior().probability.sum() == pytest.approx(1.0)
+    assert model.n_groups_posterior().probability.sum() == pytest.approx(1.0)
     assert model.concentration_ == 1.0
     assert model.burstiness_ == 0.0
     assert model.score(forest) > ab.TreeGrammarMixture(1, random_state=0).fit(forest).score(forest)

@@ -414,7 +414,7 @@ def test_not_fitted_is_said(asymmetric):
     for method in ("predict", "predict_proba", "score", "score_samples", "transform", "resample_labels"):
         with pytest.raises(NotFittedError):
             getattr(model, method)(asymmetric)
-    for method in ("draws", "co_clustering", "point_estimate", "n_components_posterior", "chain_report", "sample"):
+    for method in ("draws", "co_clustering", "point_estimate", "n_groups_posterior", "chain_report", "sample"):
         with pytest.raises(NotFittedError):
             getattr(model, method)()
 

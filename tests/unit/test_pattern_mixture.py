@@ -344,7 +344,7 @@ def test_the_demo_is_found(demo, fitted):
     given = ab.PatternMixture(len(np.unique(demo.target)), n_iter=4, n_chains=1, random_state=0).fit(demo)
     assert adjusted_rand_score(demo.target, given.labels_) > 0.9
     assert given.power_ == 1.0
-    assert np.all(given.n_components_posterior().n_groups == given.n_components_)
+    assert np.all(given.n_groups_posterior().n_groups == given.n_components_)
 
 
 def test_the_search_ends_at_a_mode(demo, fitted):
@@ -368,7 +368,7 @@ def test_fitted_attributes(demo, fitted):
     assert fitted.trace_.n_chains == 4
     assert fitted.draws().shape == (4, 10, 300)
     assert fitted.co_clustering().shape == (300, 300)
-    assert fitted.n_components_posterior().probability.sum() == pytest.approx(1.0)
+    assert fitted.n_groups_posterior().probability.sum() == pytest.approx(1.0)
     assert isinstance(fitted.chain_report().verdict, str)
 
 

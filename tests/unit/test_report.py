@@ -168,7 +168,7 @@ def test_chains_are_told(monkeypatch: pytest.MonkeyPatch) -> None:
     report = model.chain_report()
     assert level["chains"]["verdict"].lower().startswith(report.verdict.lower())
     assert level["chains"]["agree"] == report.agree
-    posterior = model.n_components_posterior()
+    posterior = model.n_groups_posterior()
     assert level["count"]["number"] == posterior.n_groups.tolist()
     order = np.argsort(model.labels_, kind="stable")
     cells = np.frombuffer(base64.b64decode(level["together"]["cells"]), np.uint8).reshape(40, 40)

@@ -153,7 +153,7 @@ def test_new_groups_have_the_evidence_of_the_urn(forest):
         bag = np.bincount(forest[[t]].label, minlength=forest.n_labels)
         assert found.log_prob[t] == pytest.approx(log_marginal([bag], 0.5), rel=1e-12)
     assert fitted.labels_.shape == (forest.n_trees,)
-    assert fitted.n_components_posterior().probability
+    assert fitted.n_groups_posterior().probability
     assert InfiniteBagMixture(update="em", random_state=0).fit(forest).n_components_ >= 1
 
 

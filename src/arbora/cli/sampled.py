@@ -56,7 +56,7 @@ def _bar(teller: Teller) -> int:
 def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: list[str]) -> Fitted:
     """What chains say of the number of groups and of each other."""
     trace = model.trace_
-    posterior = model.n_components_posterior()
+    posterior = model.n_groups_posterior()
     low, high = (int(n) for n in posterior.interval)
     n = counted(model.n_components_, "group")
     how = f"{n}, as asked." if components is not None else f"{n}, a number learnt from the trees."

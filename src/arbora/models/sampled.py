@@ -73,7 +73,7 @@ class Sampled:
         """
         return diagnostics.align_labels(self._drawn().label, self._groups_of_drawn())
 
-    def n_components_posterior(self) -> diagnostics.GroupCount:
+    def n_groups_posterior(self) -> diagnostics.GroupCount:
         """Posterior of the number of groups."""
         return self._drawn().n_groups()
 

@@ -1,6 +1,7 @@
 """Checks of settings that more than one model needs."""
 
 import os
+from collections.abc import Iterable
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,31 @@ def check_count(name: str, value: Any, most: int = MOST) -> None:
         raise SettingError(f"{name}={value}; wanted {most:,} at most")
 
 
+def check_integer(name: str, value: Any, low: int, high: int) -> None:
+    """Raise unless the value is a whole number from low to high."""
+    if isinstance(value, bool) or not isinstance(value, (int, np.integer)) or not low <= value <= high:
+        raise SettingError(f"{name}={value!r}; wanted a whole number from {low} to {high:,}")
+
+
+def check_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
+    """Raise unless the value is one of the choices."""
+    listed = [repr(choice) for choice in choices]
+    if not (value is None or isinstance(value, str)) or repr(value) not in listed:
+        raise SettingError(
+            f"{name}={value!r}; wanted {' or '.join(filter(None, (', '.join(listed[:-1]), listed[-1])))}"
+        )
+
+
+def check_gamma(name: str, value: Any) -> None:
+    """Raise unless the value is None, or shape and rate of a gamma distribution."""
+    if value is None:
+        return
+    if not isinstance(value, (tuple, list)) or len(value) != 2:
+        raise SettingError(f"{name}={value!r}; wanted None or two numbers, shape and rate")
+    check_number(f"shape of {name}", value[0], 1e-9, 1e9)
+    check_number(f"rate of {name}", value[1], 1e-9, 1e9)
+
+
 def check_number(name: str, value: Any, low: float, high: float) -> None:
     """Raise unless the value is a number from low to high."""
     is_number = isinstance(value, (int, float, np.integer, np.floating)) and not isinstance(value, bool)
@@ -29,12 +55,12 @@ def check_number(name: str, value: Any, low: float, high: float) -> None:
 
 
 def check_weight(sample_weight: ArrayLike | None, n_trees: int) -> NDArray[np.float64] | None:
-    """One finite, non-negative weight a tree, or None."""
+    """One finite, non-negative weight per tree, or None."""
     if sample_weight is None:
         return None
     weight = np.asarray(sample_weight, np.float64)
     if weight.shape != (n_trees,):
-        raise SettingError(f"sample_weight has shape {weight.shape}; wanted one weight a tree, ({n_trees},)")
+        raise SettingError(f"sample_weight has shape {weight.shape}; wanted one weight per tree, ({n_trees},)")
     if not np.isfinite(weight).all() or (weight < 0).any() or weight.sum() <= 0:
         raise SettingError("sample_weight must be finite, not negative, and not all zero")
     return weight

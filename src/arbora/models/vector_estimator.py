@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ChainsDisagreeWarning, RowsError, SettingError
+from ..errors import ChainsDisagreeWarning, RowsError
 from ..evaluate.hierarchy import Hierarchy
 from ..inference import diagnostics
 from ..inference.chains import Sampler, Trace, run_chains
@@ -24,7 +24,7 @@ from .file_checks import check_array, check_texts, check_whole
 from .model_file import SavedEstimator, plain, versions
 from .rows import FARTHEST, Columns, measure, read_rows, tell_changed, tell_constant, units
 from .sampled import DrawnPartitions, central_draw, spread_out
-from .settings import MOST_CHAINS, check_count, check_number
+from .settings import MOST_CHAINS, check_choice, check_count, check_number
 
 log = logging.getLogger(__name__)
 
@@ -92,8 +92,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         columns = measure(rows)
         self._note_columns(X, len(rows), columns)
         scaling = self._scaling_for(columns.spread[columns.varies])
-        if scaling not in ("columns", "common", None):
-            raise SettingError(f"scaling={scaling!r}; wanted 'columns', 'common' or None")
+        check_choice("scaling", scaling, ("columns", "common", None))
         self.offset_, self.unit_ = columns.mean, units(columns, scaling)
         self._record_provenance(rows)
         inside = self._inward(rows)
@@ -253,9 +252,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         return int(chosen // n_draws), int(chosen % n_draws)
 
     def _check_estimate(self) -> None:
-        estimate = getattr(self, "estimate", "least_squares")
-        if estimate not in ("least_squares", "vi", "best"):
-            raise SettingError(f"estimate={estimate!r}; wanted 'least_squares', 'vi' or 'best'")
+        check_choice("estimate", getattr(self, "estimate", "least_squares"), ("least_squares", "vi", "best"))
 
     def path_probability(self, X: Any) -> Floats | None:
         """How sure a row is of its group on every level given the tree alone, [level, row]; None if unknown."""

@@ -37,7 +37,7 @@ def gather_draws(model: Any, grouped: Any) -> dict[str, Any]:
     same = grouped.training and labels.shape[2] == grouped.forest.n_trees
     level = {
         "name": "",
-        "count": group_count(model.n_components_posterior()),
+        "count": group_count(model.n_groups_posterior()),
         "chains": chain_facts(model.chain_report, trace),
         "together": together(labels.reshape(-1, labels.shape[2]), model.labels_, names) if same else None,
     }

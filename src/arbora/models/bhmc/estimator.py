@@ -14,7 +14,7 @@ from ...evaluate.hierarchy import Hierarchy
 from ...inference import diagnostics
 from ..file_checks import check_array
 from ..rows import FARTHEST
-from ..settings import check_count, check_number
+from ..settings import check_choice, check_count, check_number
 from ..vector_estimator import VectorEstimator
 from .consensus import MOST_JOINED, consensus, least_expected_vi
 from .kernels import mixture_tree
@@ -182,8 +182,7 @@ class BHMC(VectorEstimator):
             ("estimate", self.estimate, ("least_squares", "consensus", "vi", "best")),
             ("scaling", self.scaling, ("auto", "columns", "common", None)),
         ]:
-            if value not in known:
-                raise SettingError(f"{name}={value!r}; wanted one of {', '.join(map(repr, known))}")
+            check_choice(name, value, known)
         if self.tree == "finite" and self.procedure != "exact":
             raise SettingError(
                 f"procedure={self.procedure!r} with tree='finite', where every path is drawn exactly; set tree='nested'"

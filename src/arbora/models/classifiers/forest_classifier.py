@@ -13,7 +13,7 @@ from ...forest.forest import Forest
 from ...seeds import resolve_seed
 from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..model_file import plain
-from ..settings import check_number, check_weight
+from ..settings import check_choice, check_number, check_weight
 from .readout import N_FOLDS, soften
 
 Floats = NDArray[np.float64]
@@ -54,8 +54,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     def _check_known(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Known:
         """What `fit` is given and the settings that all classifiers have, checked."""
         forest = self._check_forest(X, at_least=2)
-        if self.calibration not in (None, "temperature"):
-            raise SettingError(f"calibration={self.calibration!r}; wanted None or 'temperature'")
+        check_choice("calibration", self.calibration, (None, "temperature"))
         if self.novelty is not None:
             check_number("novelty", self.novelty, 0.0, 1.0)
         target = self._check_classes(forest, y)

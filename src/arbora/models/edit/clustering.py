@@ -9,7 +9,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...errors import SettingError
 from ...forest.forest import Forest
 from ..file_checks import check_array
-from ..settings import check_count, check_number
+from ..settings import check_choice, check_count, check_number
 from . import pairwise
 from .costs import Costs, make_costs
 from .distance import all_distances
@@ -116,13 +116,12 @@ class TreeEditClustering(MatrixClustering):
         self._cluster(forest, self.distance_)
         return self
 
-    def _check_params(self) -> None:
+    def _check_settings(self) -> None:
         """Raise on impossible settings."""
-        super()._check_params()
+        super()._check_settings()
         check_count("budget", self.budget)
         check_number("rename", self.rename, 0.0, MOST_COST)
-        if self.costs not in ("unit", "learnt"):
-            raise SettingError(f"costs={self.costs!r}; wanted 'unit' or 'learnt'")
+        check_choice("costs", self.costs, ("unit", "learnt"))
         if self.costs == "learnt" and not self.labels:
             raise SettingError("costs='learnt' needs labels=True: costs are learnt by label")
 

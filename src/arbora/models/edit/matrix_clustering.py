@@ -29,7 +29,7 @@ class MatrixClustering(ClusterMixin, TransformerMixin, ForestEstimator):
     verbose: int
     trees_: dict[str, Any]
 
-    def _check_params(self) -> None:
+    def _check_settings(self) -> None:
         """Raise on impossible settings."""
         if self.n_clusters is not None:
             check_count("n_clusters", self.n_clusters)
@@ -38,7 +38,7 @@ class MatrixClustering(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def _check_fit(self, X: Any) -> Forest:
         """The trees to cluster, if settings and trees will do."""
-        self._check_params()
+        self._check_settings()
         forest = self._check_forest(X)
         if self.n_clusters is not None and self.n_clusters > forest.n_trees:
             raise SettingError(f"n_clusters={self.n_clusters} of {forest.n_trees} trees; wanted no more than trees")
@@ -83,7 +83,7 @@ class MatrixClustering(ClusterMixin, TransformerMixin, ForestEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)
-        self._check_params()
+        self._check_settings()
         n = self._training().n_trees  # the constructor of Forest checks the trees
         check_array("medoid_", self.medoid_, np.int64, (None,), 0, n - 1)
         clusters = np.arange(len(self.medoid_))

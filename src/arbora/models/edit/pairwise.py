@@ -9,7 +9,7 @@ from scipy.spatial.distance import squareform
 from sklearn.cluster import SpectralClustering
 from sklearn.metrics import silhouette_score
 
-from ...errors import SettingError
+from ..settings import check_choice
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -22,8 +22,7 @@ NEIGHBOUR = 7  # whose distance is the scale of similarity around a datum (Zelni
 
 def check_method(method: Any) -> None:
     """Raise unless the method is one of ours."""
-    if method not in METHODS:
-        raise SettingError(f"method={method!r}; wanted one of {', '.join(METHODS)}")
+    check_choice("method", method, METHODS)
 
 
 def cluster_distances(distance: Floats, method: Method, n_clusters: int | None, seed: int) -> Ints:

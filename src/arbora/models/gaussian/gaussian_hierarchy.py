@@ -13,7 +13,7 @@ from ...inference.diagnostics import NEW_GROUP
 from ..file_checks import check_array
 from ..rows import FARTHEST
 from ..sampled import spread_out
-from ..settings import check_number
+from ..settings import check_choice, check_gamma, check_integer, check_number
 from ..vector_estimator import MOST_COMPARED, VectorEstimator
 from . import sampler as gs
 from .kernels import blocks as bl
@@ -61,16 +61,10 @@ class GaussianHierarchy(VectorEstimator):
         check_number("novelty", self.novelty, 0.0, 1.0)
         if self.kappa0 is not None:
             check_number("kappa0", self.kappa0, 1e-9, 1e9)
-        if isinstance(self.n_split_merge, bool) or not isinstance(self.n_split_merge, (int, np.integer)):
-            raise SettingError(f"n_split_merge={self.n_split_merge!r}; wanted a whole number of 0 or more")
-        check_number("n_split_merge", self.n_split_merge, 0, 1e6)
-        check_number("n_start", self.n_start, 1, 1e6)
-        if self.init not in ("kmeans", "sequential", "one"):
-            raise SettingError(f"init={self.init!r}; wanted 'kmeans', 'sequential' or 'one'")
-        if self.concentration_prior is not None:
-            shape, rate = self.concentration_prior
-            check_number("shape of concentration_prior", shape, 1e-9, 1e9)
-            check_number("rate of concentration_prior", rate, 1e-9, 1e9)
+        check_integer("n_split_merge", self.n_split_merge, 0, 10**6)
+        check_integer("n_start", self.n_start, 1, 10**6)
+        check_choice("init", self.init, ("kmeans", "sequential", "one"))
+        check_gamma("concentration_prior", self.concentration_prior)
 
     def _setting(self, n_columns: int) -> gs.GibbsSettings:
         """The prior in the space of the model, from the settings."""

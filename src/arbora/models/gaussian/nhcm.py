@@ -4,7 +4,7 @@ import os
 from typing import Any, Literal
 
 from ...errors import SettingError
-from ..settings import check_number
+from ..settings import check_choice, check_number
 from ..vector_estimator import Estimate, Scaling
 from . import sampler as gs
 from .gaussian_hierarchy import Floats, GaussianHierarchy
@@ -95,10 +95,8 @@ class NHCM(GaussianHierarchy):
 
     def _check_settings(self) -> None:
         super()._check_settings()
-        if self.variant not in ("exact", "paper"):
-            raise SettingError(f"variant={self.variant!r}; wanted 'exact' or 'paper'")
-        if self.prior not in ("flat", "nested"):
-            raise SettingError(f"prior={self.prior!r}; wanted 'flat' or 'nested'")
+        check_choice("variant", self.variant, ("exact", "paper"))
+        check_choice("prior", self.prior, ("flat", "nested"))
         if self.spread is not None:
             check_number("spread", self.spread, 1e-9, 1e9)
         if self.variant == "paper":

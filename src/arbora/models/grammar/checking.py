@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...errors import SettingError
 from ..file_checks import check_array, check_texts
-from ..settings import check_count, check_number
+from ..settings import check_choice, check_count, check_gamma, check_integer, check_number
 from . import backoff
 from .events import MAX_JUMP, ROOT, Alphabet
 
@@ -19,29 +19,20 @@ def check_settings(model: Any) -> None:
     """Raise on impossible settings."""
     if model.n_components is not None:
         check_count("n_components", model.n_components)
-    if model.number not in NUMBERS:
-        raise SettingError(f"number={model.number!r}; wanted one of {', '.join(NUMBERS)}")
+    check_choice("number", model.number, NUMBERS)
     if model.burstiness != "learn":
         if isinstance(model.burstiness, str):
             raise SettingError(f"burstiness={model.burstiness!r}; wanted 'learn' or a number of 0 or more")
         check_number("burstiness", model.burstiness, 0.0, 1e3)
-    if model.start not in STARTS:
-        raise SettingError(f"start={model.start!r}; wanted one of {', '.join(STARTS)}")
+    check_choice("start", model.start, STARTS)
     for name in ("n_init", "max_iter", "n_start", "n_iter", "thin", "n_chains"):
         check_count(name, getattr(model, name))
     check_number("tol", model.tol, 0.0, np.inf)
     check_number("learning_decay", model.learning_decay, 0.5, 1.0)
     check_number("concentration", model.concentration, 1e-9, 1e9)
     check_number("burn_in", 0 if model.burn_in is None else model.burn_in, 0, model.n_iter - 1)
-    if isinstance(model.n_split_merge, bool) or not isinstance(model.n_split_merge, (int, np.integer)):
-        raise SettingError(f"n_split_merge={model.n_split_merge!r}; wanted a whole number, 0 or more")
-    check_number("n_split_merge", model.n_split_merge, 0, 10**6)
-    if model.concentration_prior is not None:
-        value = model.concentration_prior
-        if not isinstance(value, (tuple, list)) or len(value) != 2:
-            raise SettingError(f"concentration_prior={value!r}; wanted None or two numbers, shape and rate")
-        check_number("shape of concentration_prior", value[0], 1e-9, 1e9)
-        check_number("rate of concentration_prior", value[1], 1e-9, 1e9)
+    check_integer("n_split_merge", model.n_split_merge, 0, 10**6)
+    check_gamma("concentration_prior", model.concentration_prior)
 
 
 def check_content(model: Any) -> None:

@@ -23,7 +23,7 @@ from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..merging import MergedByLoss, check_losses, expected_losses
 from ..model_file import plain
 from ..sampled import Sampled, central_draw, spread_out
-from ..settings import MOST_CHAINS, check_count, check_number
+from ..settings import MOST_CHAINS, check_choice, check_count, check_gamma, check_integer, check_number
 from . import tree_model as tm
 from .content_params import CONTENT, store_table, stored_table
 from .content_starts import with_content
@@ -172,25 +172,14 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         check_count("n_chains", self.n_chains, MOST_CHAINS)
         check_number("concentration", self.concentration, 1e-9, 1e9)
         check_number("novelty", self.novelty, 0.0, 1.0)
-        if self.init not in ("patterns", "kmeans"):
-            raise SettingError(f"init={self.init!r}; wanted 'patterns' or 'kmeans'")
-        if self.until not in ("settled", "n_iter"):
-            raise SettingError(f"until={self.until!r}; wanted 'settled' or 'n_iter'")
-        if self.update not in ("em", "gibbs"):
-            raise SettingError(f"update={self.update!r}; wanted 'em' or 'gibbs'")
+        check_choice("init", self.init, ("patterns", "kmeans"))
+        check_choice("until", self.until, ("settled", "n_iter"))
+        check_choice("update", self.update, ("em", "gibbs"))
         burn_in = 0 if self.burn_in is None else self.burn_in
         check_number("burn_in", burn_in, 0, self.n_iter - 1)
-        if isinstance(self.n_split_merge, bool) or not isinstance(self.n_split_merge, (int, np.integer)):
-            raise SettingError(f"n_split_merge={self.n_split_merge!r}; wanted a whole number, 0 or more")
-        check_number("n_split_merge", self.n_split_merge, 0, 10**6)
-        for name in ("concentration_prior", "hyperprior"):
-            value = getattr(self, name)
-            if value is not None:
-                if not isinstance(value, (tuple, list)) or len(value) != 2:
-                    raise SettingError(f"{name}={value!r}; wanted None or two numbers, shape and rate")
-                shape, rate = value
-                check_number(f"shape of {name}", shape, 1e-9, 1e9)
-                check_number(f"rate of {name}", rate, 1e-9, 1e9)
+        check_integer("n_split_merge", self.n_split_merge, 0, 10**6)
+        check_gamma("concentration_prior", self.concentration_prior)
+        check_gamma("hyperprior", self.hyperprior)
         if self.hyperprior is not None and self.update != "gibbs":
             raise SettingError('hyperprior: only the exact sampler learns Dirichlet parameters; set update="gibbs"')
 
@@ -379,7 +368,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         return np.asarray(log_sum(joint) - np.log(self.group_size_.sum() + self.concentration_))
 
     def score(self, X: Any, y: Any = None) -> float:
-        """Mean log predictive probability a tree."""
+        """Mean log predictive probability per tree."""
         return float(self.score_samples(self._check_trees(X)).mean())
 
 

@@ -14,6 +14,7 @@ from scipy import sparse
 from ...errors import SettingError
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest, share
+from ..settings import check_choice
 from . import node_posteriors as nodes
 from .emissions.columns import Columns
 from .emissions.labels import Labels
@@ -49,8 +50,7 @@ ENCODINGS: dict[str, Recipe] = {
 
 def find(name: Any) -> Recipe:
     """The recipe of an encoding."""
-    if not isinstance(name, str) or name not in ENCODINGS:
-        raise SettingError(f"encoding={name!r}; wanted one of {', '.join(ENCODINGS)}")
+    check_choice("encoding", name, ENCODINGS)
     return ENCODINGS[name]
 
 

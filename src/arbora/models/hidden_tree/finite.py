@@ -23,7 +23,7 @@ from ..assignments import Assignments
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator
 from ..merging import MergedByLoss, check_losses, expected_losses
-from ..settings import MOST_STARTS, check_count, check_number, check_weight, n_threads
+from ..settings import MOST_STARTS, check_choice, check_count, check_number, check_weight, n_threads
 from . import fitting
 from . import tree_model as tm
 from .content_params import CONTENT, store_table, stored_table
@@ -97,8 +97,7 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         check_count("n_components", self.n_components)
         check_count("n_init", self.n_init, MOST_STARTS)
         check_count("max_iter", self.max_iter)
-        if self.init not in STARTS:
-            raise SettingError(f"init={self.init!r}; wanted one of {', '.join(STARTS)}")
+        check_choice("init", self.init, STARTS)
         check_number("tol", self.tol, 0.0, np.inf)
         check_number("tol_per_node", self.tol_per_node, 0.0, np.inf)
         check_number("learning_decay", self.learning_decay, 0.5, 1.0)

@@ -164,7 +164,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     settled_ : bool or None
         Whether the chains ended because they agreed; None if no rule was used.
     trace_ : Trace
-        All draws.  `n_components_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.  A
+        All draws.  `n_groups_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.  A
         saved model does not include the trace, which has its own `save`.
 
     References

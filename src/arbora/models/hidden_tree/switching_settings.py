@@ -5,7 +5,7 @@ from typing import Any, Protocol
 
 from ...errors import ForestError, SettingError
 from ...forest.trees import Trees
-from ..settings import check_count, check_number
+from ..settings import check_choice, check_count, check_number
 from . import encoding as enc
 from .emissions.choice import check_content
 from .switching_params import Priors
@@ -34,10 +34,8 @@ class SwitchingSettings(Protocol):
 def check_switching(settings: SwitchingSettings, least_prior: float = 1.0, if_none: float | None = None) -> Priors:
     """Raise on impossible settings; the priors of the fit, each `least_prior` or more; prior=None is `if_none`."""
     check_sizes(settings)
-    if settings.absent not in ABSENT:
-        raise SettingError(f"absent={settings.absent!r}; wanted one of {', '.join(ABSENT)}")
-    if settings.structure not in (None, "branching"):
-        raise SettingError(f"structure={settings.structure!r}; wanted None or 'branching'")
+    check_choice("absent", settings.absent, ABSENT)
+    check_choice("structure", settings.structure, (None, "branching"))
     return Priors(*check_priors(settings, Priors, least_prior, if_none))
 
 

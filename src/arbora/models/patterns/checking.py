@@ -6,7 +6,7 @@ import numpy as np
 
 from ...errors import SettingError
 from ..file_checks import check_array
-from ..settings import check_count, check_number
+from ..settings import check_choice, check_count, check_number
 from . import fitted as ft
 from .transformer import check_families
 
@@ -22,8 +22,7 @@ def check_settings(model: Any) -> None:
         check_count("n_components", model.n_components)
     if model.burn_in is not None:
         check_number("burn_in", model.burn_in, 0, model.n_iter - 1)
-    if model.prior not in PRIORS:
-        raise SettingError(f"prior={model.prior!r}; wanted 'dp', 'pitman-yor' or 'finite'")
+    check_choice("prior", model.prior, PRIORS)
     if model.power != "calibrated":
         check_number("power", model.power, 1e-3, 10.0)
     if model.concentration is not None:

@@ -104,7 +104,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         Gain of the best split of each group, and the part of each fitted tree; `splits` returns them.
     trace_ : Trace
         Draws of the partition, exact given the strengths and the power that the search found.  Each chain has its own
-        k-means start.  `n_components_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise the
+        k-means start.  `n_groups_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise the
         draws. The default chains are short: `chain_report` says whether they agree.
 
     Notes

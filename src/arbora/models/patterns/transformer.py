@@ -15,7 +15,7 @@ from ...forest.forest import Forest
 from ...forest.trees import Trees
 from ..file_checks import check_array, check_whole
 from ..forest_estimator import ForestEstimator
-from ..settings import check_count
+from ..settings import check_choice, check_count
 from . import families as fm
 from .sizes import label_by_size
 from .table import Known, PatternTable, Writer, choose, count_known, from_arrays, known_of, learn
@@ -155,14 +155,10 @@ class TreePatterns(TransformerMixin, ForestEstimator):
 
     def _check_settings(self) -> None:
         check_families(self.families)
-        for name, wanted in (
-            ("labels", ("given", "sizes")),
-            ("values", ("presence", "counts", "log")),
-            ("weighting", (None, "tfidf")),
-            ("norm", (None, "l2")),
-        ):
-            if getattr(self, name) not in wanted:
-                raise SettingError(f"{name}={getattr(self, name)!r}; wanted one of {', '.join(map(repr, wanted))}")
+        check_choice("labels", self.labels, ("given", "sizes"))
+        check_choice("values", self.values, ("presence", "counts", "log"))
+        check_choice("weighting", self.weighting, (None, "tfidf"))
+        check_choice("norm", self.norm, (None, "l2"))
         check_count("min_trees", self.min_trees)
         for name in ("max_patterns", "n_hashed"):
             if getattr(self, name) is not None:

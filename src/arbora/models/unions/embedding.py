@@ -13,7 +13,7 @@ from ..edit import pairwise
 from ..edit.matrix_clustering import MatrixClustering
 from ..edit.trees import bare
 from ..file_checks import check_array
-from ..settings import check_number, n_threads
+from ..settings import check_choice, check_number, n_threads
 from .node_codes import CODES, Code, CodeName, make_code
 from .packed import UnionStore
 from .search import Agglomeration, start_store
@@ -132,12 +132,11 @@ class UnionEmbedding(MatrixClustering):
     def _code(self, n_samples: int) -> Code:
         return make_code(self.code, n_samples, self.node_cost, label_prior=self.label_share_ if self.labels else None)
 
-    def _check_params(self) -> None:
+    def _check_settings(self) -> None:
         """Raise on impossible settings."""
-        super()._check_params()
+        super()._check_settings()
         check_number("node_cost", self.node_cost, 1e-9, 1e9)
-        if self.code not in CODES:
-            raise SettingError(f"code={self.code!r}; wanted one of {', '.join(CODES)}")
+        check_choice("code", self.code, CODES)
 
     # ---- trees as vectors ---------------------------------------------------------------------------------------
 

@@ -25,8 +25,8 @@ from typing import Literal
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import SettingError
 from ...forest.kernels.tree_shape import Match, Shape
+from ..settings import check_choice
 
 Matching = Literal["auto", "alignment", "edit", "relaxation"]
 Matcher = Callable[[Shape, Shape, NDArray[np.float64]], Match]
@@ -36,8 +36,7 @@ MATCHINGS = ("auto", "alignment", "edit", "relaxation")
 
 def choose_matcher(matching: str) -> Matcher:
     """The function behind a name; what it returns always has a union."""
-    if matching not in MATCHINGS:
-        raise SettingError(f"matching={matching!r}; wanted one of {', '.join(map(repr, MATCHINGS))}")
+    check_choice("matching", matching, MATCHINGS)
     if matching in ("auto", "alignment"):
         from .kernels import tree_alignment
 

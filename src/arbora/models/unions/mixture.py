@@ -8,11 +8,11 @@ import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin, TransformerMixin
 
-from ...errors import NotConvergedWarning, SettingError
+from ...errors import NotConvergedWarning
 from ...forest.forest import Forest
 from ...progress import Progress
 from ..file_checks import check_array
-from ..settings import check_count, check_number, n_threads
+from ..settings import check_choice, check_count, check_number, n_threads
 from .matching import Matching, choose_matcher
 from .moves import Refinement
 from .node_codes import CODES, Code, CodeName, make_code
@@ -201,9 +201,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
             check_number("noise_cost", self.noise_cost, self.node_cost, np.inf)
         check_number("label_strength", self.label_strength, 1e-9, 1e9)
         check_number("novelty", self.novelty, -1e9, 1e9)
-        for name, known in (("code", CODES), ("search", SEARCHES)):
-            if getattr(self, name) not in known:
-                raise SettingError(f"{name}={getattr(self, name)!r}; wanted {' or '.join(map(repr, known))}")
+        check_choice("code", self.code, CODES)
+        check_choice("search", self.search, SEARCHES)
         choose_matcher(self.matching)
         n_threads(self.n_jobs)
 
