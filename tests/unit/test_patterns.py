@@ -142,7 +142,7 @@ def test_keys_that_hash_alike_stay_apart(monkeypatch):
     assert number.tolist() == [x // 2 for x in range(20)]
     plain = getattr(kernels.number, "py_func", kernels.number)
     monkeypatch.setattr(kernels, "_hash", lambda symbol, lo, hi, seed: np.uint64(7))
-    monkeypatch.setattr(kernels, "_rehash", getattr(kernels._rehash, "py_func", kernels._rehash))
+    monkeypatch.setattr(kernels, "rehash", getattr(kernels.rehash, "py_func", kernels.rehash))
     again, *_ = plain(start, symbol, *fm.empty_keys(), 0, True)
     assert again.tolist() == number.tolist()
 

@@ -2,7 +2,7 @@
 
 import os
 import platform
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from typing import Any, ClassVar, Self
 
 import numba
@@ -89,6 +89,12 @@ class SavedEstimator(OnPage, BaseEstimator):
             setattr(self, name, value)
         check_told({name: getattr(self, name) for name in self._saved})
         return self
+
+
+def settings_text(model: BaseEstimator, but: Collection[str]) -> str:
+    """The settings of a model that are not None, in words, but for some."""
+    given = model.get_params(deep=False).items()
+    return ", ".join(f"{key}={plain(value)}" for key, value in given if key not in but and value is not None)
 
 
 def versions() -> dict[str, str]:

@@ -7,8 +7,10 @@ from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ..inference import diagnostics
-from ..inference.chains import Trace
+from ..inference.chains import Sampler, Trace, run_chains
+from ..inference.settling import Settled
 from ..inference.stability import Stability, group_stability
+from ..seeds import resolve_seed
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -103,6 +105,40 @@ class Sampled:
     def chain_report(self) -> diagnostics.ChainReport:
         """Whether the chains agree, in words and figures."""
         return self._drawn().report()
+
+
+def sample_chains(
+    model: Any,
+    sampler: Sampler[Any],
+    fingerprint: str,
+    *,
+    rng: np.random.Generator | None = None,
+    threads: bool = False,
+    until: Settled | None = None,
+) -> Trace:
+    """Run the chains of a model by its settings; without a whole number as seed they draw from `rng`.
+
+    Half of the sweeps are burn-in, unless the settings give a number or `until` a rule.
+    """
+    fixed = model.n_iter // 2 if model.burn_in is None else model.burn_in
+    seed = model.random_state
+    trace = run_chains(
+        sampler,
+        n_chains=model.n_chains,
+        n_sweeps=model.n_iter,
+        burn_in=fixed if until is None else model.burn_in,
+        thin=min(model.thin, model.n_iter - fixed),
+        until=until,
+        seed=int(seed) if isinstance(seed, (int, np.integer)) else resolve_seed(seed) if rng is None else rng,
+        n_jobs=model.n_jobs,
+        threads=threads,
+        checkpoint=model.checkpoint,
+        fingerprint=fingerprint,
+        progress=bool(model.verbose) if not threads else True if model.verbose else None,
+    )
+    if trace.n_draws == 0:
+        raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
+    return trace
 
 
 def spread_out(n: int, most: int) -> Ints:

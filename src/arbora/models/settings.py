@@ -32,9 +32,7 @@ def check_choice(name: str, value: Any, choices: Iterable[str | None]) -> None:
     """Raise unless the value is one of the choices."""
     listed = [repr(choice) for choice in choices]
     if not (value is None or isinstance(value, str)) or repr(value) not in listed:
-        raise SettingError(
-            f"{name}={value!r}; wanted {' or '.join(filter(None, (', '.join(listed[:-1]), listed[-1])))}"
-        )
+        raise SettingError(f"{name}={value!r}; wanted one of {', '.join(listed)}")
 
 
 def check_gamma(name: str, value: Any) -> None:

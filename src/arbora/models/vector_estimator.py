@@ -18,12 +18,11 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ChainsDisagreeWarning, RowsError
 from ..evaluate.hierarchy import Hierarchy
 from ..inference import diagnostics
-from ..inference.chains import Sampler, Trace, run_chains
-from ..seeds import resolve_seed
+from ..inference.chains import Sampler, Trace
 from .file_checks import check_array, check_texts, check_whole
-from .model_file import SavedEstimator, plain, versions
+from .model_file import SavedEstimator, plain, settings_text, versions
 from .rows import FARTHEST, Columns, measure, read_rows, tell_changed, tell_constant, units
-from .sampled import DrawnPartitions, central_draw, spread_out
+from .sampled import DrawnPartitions, central_draw, sample_chains, spread_out
 from .settings import MOST_CHAINS, check_choice, check_count, check_number
 
 log = logging.getLogger(__name__)
@@ -158,33 +157,14 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
 
     def _sample(self, sampler: Sampler[Any], warn: bool = True) -> Trace:
         """Run the chains in threads, keep their trace as `trace_`, and warn if they disagree on a level."""
-        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
-        seed = self.random_state
-        trace = run_chains(
-            sampler,
-            n_chains=self.n_chains,
-            n_sweeps=self.n_iter,
-            burn_in=burn_in,
-            thin=min(self.thin, self.n_iter - burn_in),
-            seed=int(seed) if isinstance(seed, (int, np.integer)) else resolve_seed(seed),
-            n_jobs=self.n_jobs,
-            threads=True,
-            checkpoint=self.checkpoint,
-            fingerprint=self._fingerprint(),
-            progress=True if self.verbose else None,
-        )
-        if trace.n_draws == 0:
-            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
-        self.trace_ = trace
+        self.trace_ = trace = sample_chains(self, sampler, self._fingerprint(), threads=True)
         if warn:
             self._warn_of_chains()
         return trace
 
     def _fingerprint(self) -> str:
         """What a checkpoint belongs to: the rows and every setting that shapes the chain."""
-        mine = self.get_params(deep=False).items()
-        told = [f"{key}={plain(value)}" for key, value in mine if key not in SETTINGS and value is not None]
-        return f"{', '.join(told)}; rows {self.provenance_['data_sha256'][:16]}"
+        return f"{settings_text(self, SETTINGS)}; rows {self.provenance_['data_sha256'][:16]}"
 
     def _warn_of_chains(self) -> None:
         if self.trace_.n_chains < 2 or self.trace_.n_draws < 4 or len(self.names_) < 2:

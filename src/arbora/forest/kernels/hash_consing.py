@@ -3,33 +3,7 @@
 import numpy as np
 
 from ...jit import jit
-
-
-@jit
-def _mix(h, x):
-    """One round of a 64-bit multiply-xorshift hash."""
-    h = (h ^ np.uint64(x)) * np.uint64(0x9E3779B97F4A7C15)
-    return h ^ (h >> np.uint64(29))
-
-
-@jit
-def _grow(old, size):
-    """A longer copy of a one-dimensional array."""
-    new = np.empty(size, old.dtype)
-    new[: old.shape[0]] = old
-    return new
-
-
-@jit
-def _rehash(hashes, n, size):
-    """An open-addressing table of the first n entries."""
-    table = np.full(size, -1, np.int32)
-    for d in range(n):
-        x = np.int64(hashes[d] & np.uint64(size - 1))
-        while table[x] >= 0:
-            x = (x + 1) & (size - 1)
-        table[x] = d
-    return table
+from .hash_tables import grow, mix, rehash
 
 
 @jit
@@ -107,9 +81,9 @@ def hash_cons(forest, crowd, first_tree, max_units, share, seed):
             x = 0
             h = np.uint64(0)
             if share:
-                h = _mix(_mix(_mix(_mix(np.uint64(seed), label_u + 2), slot_u + 1), crowd_u), n)
+                h = mix(mix(mix(mix(np.uint64(seed), label_u + 2), slot_u + 1), crowd_u), n)
                 for e in range(n):
-                    h = _mix(h, ids[e])
+                    h = mix(h, ids[e])
                 mask = table.shape[0] - 1
                 x = np.int64(h & np.uint64(mask))
                 while table[x] >= 0:
@@ -128,21 +102,21 @@ def hash_cons(forest, crowd, first_tree, max_units, share, seed):
             if found < 0:
                 if n_units == label_out.shape[0]:
                     capacity = 2 * n_units
-                    label_out = _grow(label_out, capacity)
-                    slot_out = _grow(slot_out, capacity)
+                    label_out = grow(label_out, capacity)
+                    slot_out = grow(slot_out, capacity)
                     if pooled:
-                        crowd_out = _grow(crowd_out, capacity)
-                    start_out = _grow(start_out, capacity + 1)
+                        crowd_out = grow(crowd_out, capacity)
+                    start_out = grow(start_out, capacity + 1)
                     if share:
-                        hashes = _grow(hashes, capacity)
-                        table = _rehash(hashes, n_units, 4 * capacity)
+                        hashes = grow(hashes, capacity)
+                        table = rehash(hashes, n_units, 4 * capacity)
                         mask = table.shape[0] - 1
                         x = np.int64(h & np.uint64(mask))
                         while table[x] >= 0:
                             x = (x + 1) & mask
                 at = start_out[n_units]
                 if at + n > child_out.shape[0]:
-                    child_out = _grow(child_out, max(2 * child_out.shape[0], at + n))
+                    child_out = grow(child_out, max(2 * child_out.shape[0], at + n))
                 for e in range(n):
                     child_out[at + e] = ids[e]
                 label_out[n_units] = label_u

@@ -10,9 +10,10 @@ from sklearn.base import ClusterMixin
 
 from ...errors import ChainsDisagreeWarning, NotConvergedWarning, SettingError
 from ...forest.trees import Trees
-from ...inference.chains import Trace, run_chains
+from ...inference.chains import Trace
 from ...seeds import resolve_seed
 from ..model_file import plain
+from ..sampled import sample_chains
 from ..settings import check_weight
 from . import backoff, fitting, infinite
 from .backoff import Counts
@@ -288,20 +289,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
             float(self.concentration), self.concentration_prior, self.n_start, self.n_split_merge
         )
         sampler, model = infinite.sampler_of(trees, rng, settings)
-        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
-        whole = isinstance(self.random_state, (int, np.integer))
-        trace = run_chains(
-            sampler,
-            n_chains=self.n_chains,
-            n_sweeps=self.n_iter,
-            burn_in=burn_in,
-            thin=min(self.thin, self.n_iter - burn_in),
-            seed=int(self.random_state) if whole else rng,
-            n_jobs=self.n_jobs,
-            checkpoint=self.checkpoint,
-            fingerprint=self._chain_name(forest) if self.checkpoint is not None else "",
-            progress=bool(self.verbose),
-        )
+        trace = sample_chains(self, sampler, self._chain_name(forest) if self.checkpoint is not None else "", rng=rng)
         centre = infinite.central(trace)
         model = infinite.with_groups(trees, model, centre.label, int(centre.label.max()) + 1)
         self._keep(fitting.Fit(model, centre.history, False, True), forest, trees, given=centre.label)

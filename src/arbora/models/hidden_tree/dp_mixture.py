@@ -14,15 +14,15 @@ from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ChainsDisagreeWarning, SettingError
 from ...forest.trees import Trees
-from ...inference.chains import Settled, Trace, run_chains
+from ...inference.chains import Settled, Trace
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
 from ..assignments import Assignments
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..merging import MergedByLoss, check_losses, expected_losses
-from ..model_file import plain
-from ..sampled import Sampled, central_draw, spread_out
+from ..model_file import settings_text
+from ..sampled import Sampled, central_draw, sample_chains, spread_out
 from ..settings import MOST_CHAINS, check_choice, check_count, check_gamma, check_integer, check_number
 from . import tree_model as tm
 from .content_params import CONTENT, store_table, stored_table
@@ -108,8 +108,6 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         model = self._new_model(forest)
         with self._batch(forest, model, max(self.n_start, 1)) as batch:
             trace = self._run(batch, priors, forest)
-        if trace.n_draws == 0:
-            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
         self._keep(trace, forest, model)
         self.merge_loss_ = expected_losses(self.mixture_._log_joint(forest), self.weight_)
         self._record_provenance(forest)
@@ -131,21 +129,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         )
         kind = self._sampler()
         ruled = self.until == "settled" and self.update == "gibbs" and self.n_chains > 1
-        fixed = self.n_iter // 2 if self.burn_in is None else self.burn_in
-        whole = isinstance(self.random_state, (int, np.integer))
-        return run_chains(
-            kind(batch, process, *self._starts(forest, batch.model)),
-            n_chains=self.n_chains,
-            n_sweeps=self.n_iter,
-            burn_in=self.burn_in if ruled else fixed,
-            thin=min(self.thin, self.n_iter - fixed),
-            until=Settled() if ruled else None,
-            seed=int(self.random_state) if whole else resolve_seed(self.random_state),
-            n_jobs=self.n_jobs,
-            checkpoint=self.checkpoint,
-            fingerprint=self._fingerprint(forest),
-            progress=bool(self.verbose),
-        )
+        sampler = kind(batch, process, *self._starts(forest, batch.model))
+        return sample_chains(self, sampler, self._fingerprint(forest), until=Settled() if ruled else None)
 
     def _sampler(self) -> Any:
         """The kind of chain."""
@@ -198,11 +183,9 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
             "novelty",
         )
         output = ("encoding", "sparse_output")
-        mine = self.get_params(deep=False).items()
-        told = [f"{key}={plain(value)}" for key, value in mine if key not in (*free, *output) and value is not None]
-        told = [one for one in told if one != "content=auto"]  # the trees say what it means
-        told += self._marks()
-        return f"{', '.join(told)}; trees {forest.sha256[:16]}"
+        auto = ("content",) if self.get_params(deep=False).get("content") == "auto" else ()  # the trees decide
+        text = ", ".join([settings_text(self, (*free, *output, *auto)), *self._marks()])
+        return f"{text}; trees {forest.sha256[:16]}"
 
     def _keep(self, trace: Trace, forest: Trees, model: tm.TreeModel) -> None:
         """Take the model from one draw: the last of the best chain for "em", the central one for "gibbs"."""

@@ -13,10 +13,10 @@ from threadpoolctl import threadpool_limits
 from ...errors import ArboraError, SettingError
 from ...forest.trees import Trees
 from ...inference import diagnostics
-from ...inference.chains import Trace, run_chains
+from ...inference.chains import Trace
 from ...seeds import resolve_seed
-from ..model_file import plain
-from ..sampled import Sampled
+from ..model_file import settings_text
+from ..sampled import Sampled, sample_chains
 from . import families as fm
 from . import fitted as ft
 from . import marginals as mg
@@ -229,30 +229,12 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
             learn_concentration=self.concentration is None,
             features=features,
         )
-        burn_in = self.n_iter // 2 if self.burn_in is None else self.burn_in
-        seed = self.random_state
-        trace = run_chains(
-            sampler,
-            n_chains=self.n_chains,
-            n_sweeps=self.n_iter,
-            burn_in=burn_in,
-            thin=min(self.thin, self.n_iter - burn_in),
-            seed=int(seed) if isinstance(seed, (int, np.integer)) else resolve_seed(seed),
-            n_jobs=self.n_jobs,
-            threads=True,
-            checkpoint=self.checkpoint,
-            fingerprint=self._fingerprint(forest),
-            progress=True if self.verbose else None,
-        )
-        if trace.n_draws == 0:
-            raise KeyboardInterrupt("interrupted before the first draw was kept; nothing to report")
-        return trace
+        return sample_chains(self, sampler, self._fingerprint(forest), threads=True)
 
     def _fingerprint(self, forest: Trees) -> str:
         """What a checkpoint belongs to: the trees, the seed of the search, and every setting that shapes it."""
-        mine = self.get_params(deep=False).items()
-        told = [f"{key}={plain(value)}" for key, value in mine if key not in SETTINGS and value is not None]
-        return f"{', '.join(told)}, random_state={self.random_state!r}; trees {forest.sha256[:16]}"
+        text = settings_text(self, SETTINGS)
+        return f"{text}, random_state={self.random_state!r}; trees {forest.sha256[:16]}"
 
     def _keep(self, corpus: Corpus, found: se.Found, chosen: Ints, forest: Trees) -> None:
         label = diagnostics.canonical(found.label)

@@ -11,6 +11,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....inference.kernels.two_data import choose_two
 from ....jit import inlined, jit
 
 REJECTED, SPLIT, MERGED = 0, 1, 2
@@ -238,22 +239,9 @@ def renumber_states(bags, trees, new, layout):
 @jit
 def _choose(rng, label):
     """Two data, the other members of their groups in random order, and the side each is on (0: with the first)."""
-    n = label.shape[0]
-    first = rng.integers(0, n)
-    second = rng.integers(0, n - 1)
-    second += second >= first
-    others = np.empty(n, np.int64)
-    n_others = 0
-    for t in range(n):
-        if t not in (first, second) and label[t] in (label[first], label[second]):
-            others[n_others] = t
-            n_others += 1
-    others = others[:n_others].copy()
-    for x in range(n_others - 1, 0, -1):
-        y = rng.integers(0, x + 1)
-        others[x], others[y] = others[y], others[x]
-    side = np.zeros(n_others, np.int64)
-    for x in range(n_others):
+    first, second, others = choose_two(rng, label)
+    side = np.zeros(others.shape[0], np.int64)
+    for x in range(others.shape[0]):
         side[x] = label[others[x]] != label[first]
     return first, second, others, side
 

@@ -4,28 +4,9 @@ import math
 
 import numpy as np
 
+from ....inference.kernels.two_data import choose_two
 from ....jit import jit
 from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, move_tree, n_groups_of
-
-
-@jit
-def _choose(rng, label):
-    """Two trees, and the other members of their groups in random order."""
-    n = label.shape[0]
-    first = rng.integers(0, n)
-    second = rng.integers(0, n - 1)
-    second += second >= first
-    others = np.empty(n, np.int64)
-    n_others = 0
-    for t in range(n):
-        if t not in (first, second) and label[t] in (label[first], label[second]):
-            others[n_others] = t
-            n_others += 1
-    others = others[:n_others].copy()
-    for x in range(n_others - 1, 0, -1):
-        y = rng.integers(0, x + 1)
-        others[x], others[y] = others[y], others[x]
-    return first, second, others
 
 
 @jit
@@ -74,7 +55,7 @@ def split_or_merge(rng, rows, tables, groups, n_slots):
 
     Members are put to one of two sides one after another, with the chances of their predictives; needs an empty slot.
     """
-    first, second, others = _choose(rng, groups.label)
+    first, second, others = choose_two(rng, groups.label)
     one, two = groups.label[first], groups.label[second]
     splitting = one == two
     blank = Groups(

@@ -2,44 +2,18 @@
 
 import numpy as np
 
+from ....forest.kernels.hash_tables import grow, mix, rehash
 from ....jit import jit
 
 START, END, FAR = -1, -2, -3  # before the first child, after the last, and for ancestors beyond the longest path
 
 
 @jit
-def _mix(h, x):
-    """One round of a 64-bit multiply-xorshift hash."""
-    h = (h ^ np.uint64(x)) * np.uint64(0x9E3779B97F4A7C15)
-    return h ^ (h >> np.uint64(29))
-
-
-@jit
-def _grow(old, size):
-    """A longer copy of a one-dimensional array."""
-    new = np.empty(size, old.dtype)
-    new[: old.shape[0]] = old
-    return new
-
-
-@jit
 def _hash(symbol, lo, hi, seed):
-    h = _mix(np.uint64(seed), hi - lo)
+    h = mix(np.uint64(seed), hi - lo)
     for e in range(lo, hi):
-        h = _mix(h, np.int64(symbol[e]) + 4)
+        h = mix(h, np.int64(symbol[e]) + 4)
     return h
-
-
-@jit
-def _rehash(hashes, n, size):
-    """An open-addressing table of the first n keys."""
-    table = np.full(size, -1, np.int32)
-    for d in range(n):
-        x = np.int64(hashes[d] & np.uint64(size - 1))
-        while table[x] >= 0:
-            x = (x + 1) & (size - 1)
-        table[x] = d
-    return table
 
 
 @jit
@@ -57,9 +31,9 @@ def number(start, symbol, known_start, known_symbol, seed, add):
     size = 256
     while size < 2 * capacity:
         size *= 2
-    table = _rehash(hashes, n_known, size)
-    out_start = _grow(known_start, capacity + 1)
-    out_symbol = _grow(known_symbol, max(64, 2 * known_symbol.shape[0]))
+    table = rehash(hashes, n_known, size)
+    out_start = grow(known_start, capacity + 1)
+    out_symbol = grow(known_symbol, max(64, 2 * known_symbol.shape[0]))
     first = np.empty(capacity, np.int64)
     n_keys = start.shape[0] - 1
     found = np.empty(n_keys, np.int64)
@@ -86,16 +60,16 @@ def number(start, symbol, known_start, known_symbol, seed, add):
             continue
         if n == capacity:
             capacity = 2 * n
-            hashes, first, out_start = _grow(hashes, capacity), _grow(first, capacity), _grow(out_start, capacity + 1)
+            hashes, first, out_start = grow(hashes, capacity), grow(first, capacity), grow(out_start, capacity + 1)
             while size < 2 * capacity:
                 size *= 2
-            table = _rehash(hashes, n, size)
+            table = rehash(hashes, n, size)
             x = np.int64(h & np.uint64(size - 1))
             while table[x] >= 0:
                 x = (x + 1) & (size - 1)
         at = out_start[n]
         if at + hi - lo > out_symbol.shape[0]:
-            out_symbol = _grow(out_symbol, max(2 * out_symbol.shape[0], at + hi - lo))
+            out_symbol = grow(out_symbol, max(2 * out_symbol.shape[0], at + hi - lo))
         for i in range(hi - lo):
             out_symbol[at + i] = symbol[lo + i]
         out_start[n + 1] = at + hi - lo
@@ -110,9 +84,9 @@ def hash_keys(start, symbol, seed):
     out = np.empty(start.shape[0] - 1, np.uint64)
     for e in range(out.shape[0]):
         # The seed goes in first and last: a hash that is a symbol of another must not meet the state it came from.
-        h = _mix(_mix(np.uint64(0x5851F42D4C957F2D), seed), start[e + 1] - start[e])
+        h = mix(mix(np.uint64(0x5851F42D4C957F2D), seed), start[e + 1] - start[e])
         for i in range(start[e], start[e + 1]):
-            h = _mix(h, symbol[i])
+            h = mix(h, symbol[i])
             h ^= h >> np.uint64(32)
         h = (h ^ (h >> np.uint64(33))) * np.uint64(0xFF51AFD7ED558CCD) + np.uint64(seed)
         h = (h ^ (h >> np.uint64(33))) * np.uint64(0xC4CEB9FE1A85EC53)
