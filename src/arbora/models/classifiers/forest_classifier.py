@@ -10,6 +10,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...errors import ArboraError, ForestError, SettingError
 from ...forest.classes import class_column
 from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...seeds import resolve_seed
 from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..model_file import plain
@@ -24,7 +25,7 @@ N_QUANTILES = 1001  # of the surprise of the training trees: enough to tell one 
 class Known(NamedTuple):
     """What a classifier learns from."""
 
-    forest: Forest
+    forest: Any  # as `_given` returns it
     target: NDArray[Any]
     weight: Floats | None
     rng: np.random.Generator
@@ -41,19 +42,23 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     novelty: float | None
     random_state: Any
 
-    def _log_proba(self, forest: Forest) -> Floats:
+    def _log_proba(self, forest: Any) -> Floats:
         """Log-probability of each class of each tree before calibration."""
         raise NotImplementedError
 
-    def _log_likelihood(self, forest: Forest) -> Floats | None:
+    def _log_likelihood(self, forest: Any) -> Floats | None:
         """Log-probability of each tree, whatever its class; None if the classifier has no opinion."""
         raise NotImplementedError
+
+    def _given(self, X: Any, at_least: int = 0) -> Any:
+        """Trees as the classifier takes them: a `Forest`, or of one that streams any `Trees`."""
+        return self._check_forest(X, at_least)
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
     def _check_known(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Known:
         """What `fit` is given and the settings that all classifiers have, checked."""
-        forest = self._check_forest(X, at_least=2)
+        forest = self._given(X, at_least=2)
         check_choice("calibration", self.calibration, (None, "temperature"))
         if self.novelty is not None:
             check_number("novelty", self.novelty, 0.0, 1.0)
@@ -66,14 +71,14 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
             )
         return Known(forest, target, check_weight(sample_weight, forest.n_trees), resolve_seed(self.random_state))
 
-    def _check_classes(self, forest: Forest, y: ArrayLike | None) -> NDArray[Any]:
+    def _check_classes(self, forest: Trees, y: ArrayLike | None) -> NDArray[Any]:
         """The class of each tree: y, or the forest's own; two classes or more, none unknown."""
         name = type(self).__name__
         given = forest.target if y is None else class_column(y)
         if given is None:
             raise ForestError(f"{name}: the trees have no classes; give y, or a forest with a target")
         if given.shape != (forest.n_trees,):
-            raise ForestError(f"{name}: y has shape {given.shape}; wanted one class a tree, ({forest.n_trees},)")
+            raise ForestError(f"{name}: y has shape {given.shape}; wanted one class per tree, ({forest.n_trees},)")
         if given.dtype.kind == "f" and not np.isfinite(given).all():
             raise ForestError(f"{name}: the class of a tree is not a number; leave out trees whose class is not known")
         if given.dtype.kind not in "biufU":
@@ -82,7 +87,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
             raise ForestError(f"{name}: {len(np.unique(given))} class; wanted two or more")
         return np.asarray(given)
 
-    def _keep_surprise(self, forest: Forest, held_out: Floats | None) -> None:
+    def _keep_surprise(self, forest: Trees, held_out: Floats | None) -> None:
         """Remember how surprising the training trees were to models that had not seen them."""
         self.n_nodes_seen_ = forest.n_nodes
         share = np.linspace(0.0, 1.0, N_QUANTILES)
@@ -117,7 +122,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
     def predict_log_proba(self, X: Any) -> Floats:
         """Log-probability of each class of each tree, columns as in `classes_`."""
         check_is_fitted(self, "classes_")
-        forest = self._forest_in_training_terms(X)
+        forest = self._renumbered(self._given(X))
         if not forest.n_trees:
             return np.empty((0, len(self.classes_)))
         log_proba = soften(self._log_proba(forest), self.temperature_)
@@ -136,7 +141,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
 
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of trees whose class is found; y left out is the forest's own target."""
-        forest = self._check_forest(X)
+        forest = self._given(X, at_least=1)
         true = class_column(forest.target if y is None else y)
         if true.shape != (forest.n_trees,):
             raise ForestError(f"{type(self).__name__}: no class for each tree; give y, or a forest with a target")
@@ -153,7 +158,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         seen counts as one of all those seen.
         """
         check_is_fitted(self, "classes_")
-        forest = self._forest_in_training_terms(X)
+        forest = self._renumbered(self._given(X))
         found = self._surprise(forest)
         if found is None:
             raise ForestError(
@@ -185,7 +190,7 @@ def surprise_of(log_likelihood: Floats, forest: Forest, n_nodes_seen: int) -> Fl
     return np.minimum(nats / np.maximum(forest.sizes, 1), 1e300)
 
 
-def split_off(forest: Forest, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[Forest, Forest]:
+def split_off(forest: Trees, train: NDArray[np.int64], test: NDArray[np.int64]) -> tuple[Forest, Forest]:
     """Two parts of a forest, with no more labels than the first has: what else the second holds is unseen."""
     part = forest.take(train)
     used = np.unique(part.label[part.label >= 0])

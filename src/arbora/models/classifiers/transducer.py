@@ -6,8 +6,8 @@ from typing import Any, ClassVar, Self
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import SettingError
-from ...forest.forest import Forest
+from ...forest.trees import Trees
+from ..settings import check_choice
 from ..transducer.coded_trees import NO_OUTPUT
 from ..transducer.transducer import SHARD_BYTES, TreeTransducer
 from ..transducer.tree_rules import RULES
@@ -80,7 +80,6 @@ class TransducerClassifier(ForestClassifier):
     _saved: ClassVar[tuple[str, ...]] = (
         *("vocabulary_", "classes_", "temperature_", "surprise_quantiles_", "n_nodes_seen_", "provenance_"),
     )
-    _streams: ClassVar[bool] = True
     novelty = None  # labels are conditioned on, so no tree is improbable
 
     def __init__(
@@ -133,14 +132,15 @@ class TransducerClassifier(ForestClassifier):
         self._record_provenance(forest)
         return self
 
+    def _given(self, X: Any, at_least: int = 0) -> Trees:
+        return self._check_trees(X, at_least)
+
     def _check_rule(self) -> None:
-        if self.rule not in RULES:
-            raise SettingError(f"rule={self.rule!r}; wanted one of {', '.join(RULES)}")
-        if self.at not in ("nodes", "root"):
-            raise SettingError(f"at={self.at!r}; wanted 'nodes' or 'root'")
+        check_choice("rule", self.rule, RULES)
+        check_choice("at", self.at, ("nodes", "root"))
 
     def _fit_one(
-        self, forest: Forest, true: NDArray[np.int64], weight: Floats | None, rng: np.random.Generator
+        self, forest: Trees, true: NDArray[np.int64], weight: Floats | None, rng: np.random.Generator
     ) -> TreeTransducer:
         """A model of outputs at nodes, or at roots, that are the classes of the trees."""
         own = set(TreeTransducer().get_params()) - {"random_state"}
@@ -154,7 +154,7 @@ class TransducerClassifier(ForestClassifier):
         return model._fit(forest, self.classes_, code, weight)
 
     def _held_out(
-        self, forest: Forest, true: NDArray[np.int64], weight: Floats | None, rng: np.random.Generator
+        self, forest: Trees, true: NDArray[np.int64], weight: Floats | None, rng: np.random.Generator
     ) -> Floats:
         """Log-probabilities of the classes of each tree by models that have not seen it."""
         log_proba = np.empty((forest.n_trees, len(self.classes_)))
@@ -165,12 +165,12 @@ class TransducerClassifier(ForestClassifier):
             log_proba[test] = self._log_proba(held)
         return log_proba
 
-    def _log_proba(self, forest: Forest) -> Floats:
+    def _log_proba(self, forest: Trees) -> Floats:
         score = self.transducer_.tree_scores(forest, self.rule)
         score[~np.isfinite(score).any(axis=1)] = 0.0  # no class is possible
         return ro.soften(score, 1.0)
 
-    def _log_likelihood(self, forest: Forest) -> None:
+    def _log_likelihood(self, forest: Trees) -> None:
         """The model gives no probability to trees."""
 
     # ---- files ------------------------------------------------------------------------------------------------------

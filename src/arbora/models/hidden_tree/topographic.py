@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArboraError, SettingError
-from ...forest.forest import Forest
+from ...forest.trees import Trees
 from ...inference.em import EMResult
 from ...inference.verdict import Verdict
 from ..settings import check_count, check_number
@@ -194,7 +194,7 @@ class TopographicMap(HiddenTree):
         self._check_fitting()
         return check_switching(self)
 
-    def _new_model(self, forest: Forest) -> SwitchingTree:
+    def _new_model(self, forest: Trees) -> SwitchingTree:
         n_slots = max(1, forest.n_slots if self.n_slots is None else self.n_slots)
         plane = PlaneLabels(forest.n_labels, self.side, self.basis, float(self.width), float(self.weight_decay))
         model = SwitchingTree(n_slots, plane, self.n_states, pooled=forest.n_slots > n_slots)
@@ -211,7 +211,7 @@ class TopographicMap(HiddenTree):
         }
 
     def _best_start(
-        self, rng: np.random.Generator, batch: Batch, forest: Forest, priors: Any, warm: bool
+        self, rng: np.random.Generator, batch: Batch, forest: Trees, priors: Any, warm: bool
     ) -> EMResult[MixtureParams]:
         """Of several runs of EM the one with the most trustworthy map; by the objective where there is no telling."""
         every = np.arange(forest.n_trees)
@@ -244,7 +244,7 @@ class TopographicMap(HiddenTree):
         self,
         result: EMResult[MixtureParams],
         batch: Batch,
-        forest: Forest,
+        forest: Trees,
         counts: MixtureCounts | None = None,
         reorder: bool = True,
     ) -> None:

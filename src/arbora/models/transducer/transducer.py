@@ -12,6 +12,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...errors import ForestError, NotConvergedWarning, SettingError
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
+from ...forest.trees import Trees
 from ...inference.em import EMResult
 from ...seeds import resolve_seed
 from ..file_checks import check_array, check_whole
@@ -114,7 +115,6 @@ class TreeTransducer(ForestEstimator):
         *("vocabulary_", "n_slots_", "outputs_", *TABLES, "pairs_"),
         *("history_", "n_iter_", "converged_", "provenance_"),
     )
-    _streams: ClassVar[bool] = True
 
     outputs_: NDArray[Any]
     pairs_: NDArray[np.int64]
@@ -185,13 +185,13 @@ class TreeTransducer(ForestEstimator):
         -------
         self
         """
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         if y is None:
             raise ForestError(f"{type(self).__name__}: no outputs; give y, with None where an output is not known")
         outputs, code = no.numbered(y, forest, type(self).__name__)
         return self._fit(forest, outputs, code, check_weight(sample_weight, forest.n_trees))
 
-    def _fit(self, forest: Forest, outputs: NDArray[Any], code: NDArray[np.int32], weight: Floats | None) -> Self:
+    def _fit(self, forest: Trees, outputs: NDArray[Any], code: NDArray[np.int32], weight: Floats | None) -> Self:
         """Learn from the numbers of outputs by node, or by tree: then every node has the tree's."""
         tie = self._check_params()
         rng = resolve_seed(self.random_state)
@@ -212,7 +212,7 @@ class TreeTransducer(ForestEstimator):
         self._keep(model, outputs, forest, best)
         return self
 
-    def _keep(self, model: InputOutputTree, outputs: NDArray[Any], forest: Forest, best: Any) -> None:
+    def _keep(self, model: InputOutputTree, outputs: NDArray[Any], forest: Trees, best: Any) -> None:
         self.vocabulary_, self.outputs_, self.n_slots_ = forest.vocabulary, outputs, model.n_slots
         for name, table in zip(TABLES, best.params.tree, strict=True):
             setattr(self, name, np.ascontiguousarray(table[..., 0]))
@@ -336,7 +336,7 @@ class TreeTransducer(ForestEstimator):
     def transduce(self, X: Any, known: Any = None) -> Forest:
         """Trees of the same shapes whose labels are the likeliest outputs."""
         found = self.predict(X, known)
-        forest = self._check_forest(X, at_least=0)
+        forest = self._check_trees(X, at_least=0)
         words = tuple(str(output) for output in self.outputs_.tolist())
         label = np.searchsorted(self.outputs_, found).astype(np.int32)
         parts, node = [], 0
@@ -360,7 +360,7 @@ class TreeTransducer(ForestEstimator):
 
     def score(self, X: Any, y: Any) -> float:
         """Share of the nodes with a known output whose output is found from labels and shapes alone."""
-        forest = self._check_forest(X)
+        forest = self._check_trees(X)
         values, known = no.known_outputs(y, forest, type(self).__name__)
         if not known.any():
             raise ForestError(f"{type(self).__name__}: no node has a known output; nothing to score")
