@@ -1,10 +1,11 @@
 """Check that public names are documented in numpydoc's form: ``python docs/check_docstrings.py``.
 
 Every public class and function lists its parameters and what it returns, and shows an example.  Every public method has
-a docstring.
+a docstring, and lists its parameters if it takes more than data.
 """
 
 import inspect
+import re
 import sys
 
 from numpydoc.validate import validate
@@ -13,6 +14,7 @@ import arbora
 
 # All parameters listed (PR01) and no others (PR02), each described (PR07); a Returns section (RT01); an example (EX01).
 CHECKS = {"GL08", "PR01", "PR02", "PR07", "RT01", "EX01"}
+DATA = ("self", "cls", "X", "y", "input_features")  # what every estimator takes
 MODULES = ("datasets", "plot")
 # Need a cluster, files that are not shipped, or eyes; the pages and the gallery show them.
 SHOWN_ELSEWHERE = ("arbora.distributed", "arbora.plot.", "arbora.datasets.load_", "arbora.datasets.LabelledRows")
@@ -43,18 +45,29 @@ def faults(name: str) -> list[str]:
     checks = CHECKS - ({"EX01"} if name.startswith(SHOWN_ELSEWHERE) else set())
     missing = [f"{name}: {code} {text}" for code, text in validate(name)["errors"] if code in checks]
     if inspect.isclass(found):
-        methods = inspect.getmembers(found, inspect.isfunction)
-        missing += [
-            f"{name}.{method}: no docstring"
-            for method, function in methods
-            if not method.startswith("_") and function.__module__.startswith("arbora") and not function.__doc__
-        ]
+        missing += [fault for method in dir(found) for fault in method_faults(found, method)]
     return missing
+
+
+def method_faults(kind: type, name: str) -> list[str]:
+    """What is missing from the docstring of a public method: its text, or one of its parameters."""
+    found = inspect.getattr_static(kind, name)
+    function = getattr(found, "__func__", found)
+    if name.startswith("_") or not inspect.isfunction(function) or not function.__module__.startswith("arbora"):
+        return []
+    where = f"{function.__module__}.{function.__qualname__}"
+    if not function.__doc__:
+        return [f"{where}: no docstring"]
+    taken = [parameter for parameter in inspect.signature(function).parameters if parameter not in DATA]
+    listed = "Parameters\n" in function.__doc__
+    if taken and not listed:
+        return [f"{where}: no Parameters section"]
+    return [f"{where}: {each} is not listed" for each in taken if not re.search(rf"\b{each}\b", function.__doc__)]
 
 
 def main() -> int:
     """Print every fault; the exit code is 1 if there is any."""
-    missing = [line for name in public_names() for line in faults(name)]
+    missing = sorted({line for name in public_names() for line in faults(name)})
     sys.stdout.write("".join(f"{line}\n" for line in missing))
     return min(len(missing), 1)
 

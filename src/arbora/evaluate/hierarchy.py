@@ -70,6 +70,22 @@ class Hierarchy:
         Data that share a group must share one on all coarser levels.  `node_weight[l]` has a row for each number that
         `levels[l - 1]` may hold, and `node_weight[0]` the one row of the root.
 
+        Parameters
+        ----------
+        levels : array of shape (n_levels, n_data)
+            Group of each datum on each level, coarse to fine.
+        names : sequence of str or None, default None
+            Names of the data.
+        node_weight : dict or None, default None
+            Weight of each node.
+
+        Returns
+        -------
+        Hierarchy
+            The hierarchy.
+
+        Examples
+        --------
         >>> tree = Hierarchy.from_levels([[0, 0, 0, 1], [0, 0, 1, 2]])
         >>> tree.parent.tolist(), tree.level.tolist(), tree.size.tolist()
         ([-1, 0, 0, 1, 1, 2], [0, 1, 1, 2, 2, 2], [4, 3, 1, 2, 1, 1])
@@ -146,11 +162,33 @@ class Hierarchy:
         return np.asarray(self.size / self.n_data)
 
     def children(self, z: int) -> Ints:
-        """Nodes right below a node."""
+        """Nodes right below a node.
+
+        Parameters
+        ----------
+        z : int
+            Number of the node.
+
+        Returns
+        -------
+        ndarray of int
+            Numbers of the children.
+        """
         return np.flatnonzero(self.parent == z)
 
     def members(self, z: int) -> Ints:
-        """Data at or below a node."""
+        """Data at or below a node.
+
+        Parameters
+        ----------
+        z : int
+            Number of the node.
+
+        Returns
+        -------
+        ndarray of int
+            Numbers of the data.
+        """
         inside = np.zeros(self.n_nodes, bool)
         inside[z] = True
         for y in range(z + 1, self.n_nodes):
@@ -158,7 +196,18 @@ class Hierarchy:
         return np.flatnonzero(inside[self.leaf])
 
     def nodes_at(self, level: int) -> Ints:
-        """Node of each datum on a level; the deepest one it has, if the branch ends above."""
+        """Node of each datum on a level; the deepest one it has, if the branch ends above.
+
+        Parameters
+        ----------
+        level : int
+            Level, 0 the first below the root.
+
+        Returns
+        -------
+        ndarray of int
+            Numbers of the nodes.
+        """
         if not 0 <= level <= self.n_levels:
             raise HierarchyError(f"level {level}; wanted 0, the root, to {self.n_levels}")
         up = np.arange(self.n_nodes)
@@ -168,7 +217,18 @@ class Hierarchy:
         return up[self.leaf]
 
     def labels(self, level: int) -> Ints:
-        """Group of each datum on a level, 0, 1, ... by decreasing size."""
+        """Group of each datum on a level, 0, 1, ... by decreasing size.
+
+        Parameters
+        ----------
+        level : int
+            Level, 0 the first below the root.
+
+        Returns
+        -------
+        ndarray of int
+            Group of each datum.
+        """
         from ..inference.diagnostics import canonical
 
         return canonical(self.nodes_at(level))
@@ -243,7 +303,18 @@ class Hierarchy:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """The hierarchy that `to_dict` told of."""
+        """The hierarchy that `to_dict` told of.
+
+        Parameters
+        ----------
+        stored : dict
+            What `to_dict` returned.
+
+        Returns
+        -------
+        Hierarchy
+            The hierarchy.
+        """
         try:
             nodes, names = stored["nodes"], tuple(map(str, stored["names"]))
             if not isinstance(nodes, list) or not nodes or not isinstance(stored["names"], (list, tuple)):
@@ -283,7 +354,18 @@ class Hierarchy:
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """The hierarchy that `to_json` wrote."""
+        """The hierarchy that `to_json` wrote.
+
+        Parameters
+        ----------
+        text : str
+            What `to_json` returned.
+
+        Returns
+        -------
+        Hierarchy
+            The hierarchy.
+        """
         try:
             stored = json.loads(text)
         except (TypeError, ValueError, RecursionError) as error:

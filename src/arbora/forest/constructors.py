@@ -29,6 +29,24 @@ class Constructors:
         sibling before it.  Content is a mapping from names of columns to values; what is left out is missing.  A
         vocabulary, when given, is kept as it is, and labels outside it are marked unseen.  A tree that holds itself is
         refused, and so are more than `max_nodes` (50 million) nodes in all.
+
+        Parameters
+        ----------
+        trees : iterable
+            The trees.
+        vocabulary : sequence of str or None, default None
+            Labels to number by.  Labels outside it are marked unseen.
+        target : array or None, default None
+            Known class of each tree.
+        name : sequence of str or None, default None
+            Name of the document of each tree.
+        max_nodes : int, default 50,000,000
+            Most nodes in all; more are refused.
+
+        Returns
+        -------
+        Forest
+            The forest.
         """
         from .from_nested import forest_of_nested
 
@@ -52,6 +70,32 @@ class Constructors:
         `slot`, siblings take 0, 1, ... in array order.  Without `tree`, trees are numbered in the order of their roots.
         `content` has columns in the same order of nodes.
 
+        Parameters
+        ----------
+        parent : array
+            Index of the parent of each node, -1 at a root.
+        label : array or sequence of str
+            Label of each node: a name, None if it is missing, or an index into `vocabulary`.
+        slot : array or None, default None
+            Position of each node among its siblings; None numbers them in the order of the arrays.
+        tree : array or None, default None
+            Number of the tree of each node; None numbers trees in the order of their roots.
+        vocabulary : sequence of str or None, default None
+            Labels to number by.  Labels outside it are marked unseen.
+        target : array or None, default None
+            Known class of each tree.
+        name : sequence of str or None, default None
+            Name of the document of each tree.
+        content : mapping or None, default None
+            Columns of content by name, one value per node.
+
+        Returns
+        -------
+        Forest
+            The forest.
+
+        Examples
+        --------
         >>> from arbora import Forest
         >>> Forest.from_parents([-1, 0, 0], ["a", "b", "b"])
         Forest(1 trees, 3 nodes, 2 labels, 2 slots)
@@ -142,6 +186,16 @@ class Constructors:
         """One forest of all the trees, over the union of the vocabularies (the first one's order comes first).
 
         A column of content that some of the forests do not have is missing there.
+
+        Parameters
+        ----------
+        forests : iterable of Forest
+            The forests.
+
+        Returns
+        -------
+        Forest
+            The forest.
         """
         from .concat import concatenated
 

@@ -66,35 +66,90 @@ class Column:
 
     @classmethod
     def numbers(cls, values: ArrayLike) -> "Column":
-        """Numbers; None and nan are missing."""
+        """Numbers; None and nan are missing.
+
+        Parameters
+        ----------
+        values : sequence
+            One value per node; None is missing.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         from .content_values import column_of
 
         return column_of(values, "numbers")
 
     @classmethod
     def counts(cls, values: ArrayLike) -> "Column":
-        """Whole numbers from 0; None and nan are missing."""
+        """Whole numbers from 0; None and nan are missing.
+
+        Parameters
+        ----------
+        values : sequence
+            One value per node; None is missing.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         from .content_values import column_of
 
         return column_of(values, "counts")
 
     @classmethod
     def flags(cls, values: ArrayLike) -> "Column":
-        """True or false; None and nan are missing."""
+        """True or false; None and nan are missing.
+
+        Parameters
+        ----------
+        values : sequence
+            One value per node; None is missing.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         from .content_values import column_of
 
         return column_of(values, "flags")
 
     @classmethod
     def codes(cls, values: Any) -> "Column":
-        """Words, of which each node has one; None is missing."""
+        """Words, of which each node has one; None is missing.
+
+        Parameters
+        ----------
+        values : sequence
+            One value per node; None is missing.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         from .content_values import column_of
 
         return column_of(values, "codes")
 
     @classmethod
     def bags(cls, values: Any) -> "Column":
-        """Lists of words, or mappings from words to numbers of times; None is missing."""
+        """Lists of words, or mappings from words to numbers of times; None is missing.
+
+        Parameters
+        ----------
+        values : sequence
+            One value per node; None is missing.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         from .content_values import column_of
 
         return column_of(values, "bags")
@@ -122,7 +177,18 @@ class Column:
         return sum(int(array.nbytes) for array in self.arrays.values())
 
     def take(self, node: Any) -> "Column":
-        """The values of these nodes, in this order."""
+        """The values of these nodes, in this order.
+
+        Parameters
+        ----------
+        node : array of int
+            Numbers of nodes.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         entries = None
         if self.entries is not None:
             length = np.diff(self.entries.start)[node]
@@ -140,7 +206,18 @@ class Column:
         return Column(self.kind, frozen(self.values, KINDS[self.kind]), self.words, entries)
 
     def with_words(self, words: Sequence[str]) -> "Column":
-        """The same values over other words; a code outside them is missing, and bags lose such words."""
+        """The same values over other words; a code outside them is missing, and bags lose such words.
+
+        Parameters
+        ----------
+        words : sequence of str
+            Words to number by.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         known = tuple(words)
         if known == self.words:
             return self
@@ -157,7 +234,18 @@ class Column:
         return Column(self.kind, self.values, known, Entries(ends, word[keep][order], times[keep][order])).frozen()
 
     def as_kind(self, kind: str) -> "Column":
-        """The same values as another kind, where that loses nothing: counts and flags as numbers, flags as codes."""
+        """The same values as another kind, where that loses nothing: counts and flags as numbers, flags as codes.
+
+        Parameters
+        ----------
+        kind : str
+            Kind of column.
+
+        Returns
+        -------
+        Column
+            The column.
+        """
         if kind == self.kind:
             return self
         if kind == "numbers" and self.kind in ("counts", "flags"):
@@ -171,7 +259,20 @@ class Column:
         raise ForestError(f"a column of {self.kind} cannot be taken as {kind}")
 
     def nested(self, lo: int, hi: int) -> list[Any]:
-        """Values of a run of nodes as plain Python; None is missing."""
+        """Values of a run of nodes as plain Python; None is missing.
+
+        Parameters
+        ----------
+        lo : int
+            First node.
+        hi : int
+            One after the last node.
+
+        Returns
+        -------
+        list
+            The values.
+        """
         values, missing = self.values[lo:hi].tolist(), self.missing[lo:hi].tolist()
         if self.entries is not None:
             start, word, times = self.entries

@@ -261,7 +261,22 @@ class Forest(Constructors):
         yield self
 
     def over_parts(self, function: Callable[..., Any], values: Any, *more: Any) -> Iterator[Any]:
-        """``function(self, values, *more)``, once; a `ForestStore` calls it for every file."""
+        """``function(self, values, *more)``, once; a `ForestStore` calls it for every file.
+
+        Parameters
+        ----------
+        function : callable
+            Function of a part, its values and `more`.
+        values : sequence
+            One value per node; None is missing.
+        *more : object
+            Further arguments of the function.
+
+        Returns
+        -------
+        Iterator[Any]
+            The results, in order.
+        """
         yield function(self, values, *more)
 
     def shards(
@@ -270,17 +285,57 @@ class Forest(Constructors):
         """The trees as passes take them; a `ForestStore` counts the `structure` among what it keeps in memory.
 
         Nodes hold what is `wanted`, or labels if that is nothing.
+
+        Parameters
+        ----------
+        n_slots : int
+            Slots that are told apart; later ones count as the last.
+        max_units : int
+            Most units of a shard.
+        shared : bool
+            Whether identical subtrees are computed once.
+        structure : bool
+            Whether the passes need the structure of shards too.
+        wanted : sequence, default ()
+            What the rows of a shard hold beside labels.
+
+        Returns
+        -------
+        list[SharedForest]
+            The shards.
         """
         from .sharing import share
 
         return share(self.arrays, n_slots, max_units, shared, self.rows(wanted))
 
     def rows(self, wanted: Sequence[Wanted]) -> ContentRows | None:
-        """The distinct contents of the nodes in these columns; None where no column is asked for."""
+        """The distinct contents of the nodes in these columns; None where no column is asked for.
+
+        Parameters
+        ----------
+        wanted : sequence
+            What the rows of a shard hold beside labels.
+
+        Returns
+        -------
+        ContentRows | None
+            The rows, or None if there is no content.
+        """
         return content_rows(self.label, self.content, wanted) if wanted else None
 
     def take(self, tree: ArrayLike) -> "Forest":
-        """The trees with these numbers, in this order; a number may come twice."""
+        """The trees with these numbers, in this order; a number may come twice.
+
+        Parameters
+        ----------
+        tree : array
+            Numbers of trees.
+
+        Returns
+        -------
+        Forest
+            The trees.
+        """
         given = np.asarray(tree)
         if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
             raise ForestError(
@@ -302,7 +357,18 @@ class Forest(Constructors):
         )
 
     def with_vocabulary(self, vocabulary: Sequence[str]) -> "Forest":
-        """The same trees with labels numbered by another vocabulary; labels it does not know become unseen."""
+        """The same trees with labels numbered by another vocabulary; labels it does not know become unseen.
+
+        Parameters
+        ----------
+        vocabulary : sequence of str
+            Labels to number by.  Labels outside it are marked unseen.
+
+        Returns
+        -------
+        Forest
+            The trees.
+        """
         words = tuple(str(word) for word in vocabulary)
         if words == self.vocabulary:
             return self
@@ -314,16 +380,50 @@ class Forest(Constructors):
         return Forest._trusted(**{**self._columns(), "label": table[self.label], "vocabulary": words})
 
     def with_target(self, target: ArrayLike | None) -> "Forest":
-        """The same trees with these known classes."""
+        """The same trees with these known classes.
+
+        Parameters
+        ----------
+        target : array or None
+            Known class of each tree.
+
+        Returns
+        -------
+        Forest
+            The trees.
+        """
         return Forest._trusted(**{**self._columns(), "target": per_tree(target, self.n_trees, "target")})
 
     def with_name(self, name: Sequence[str] | None) -> "Forest":
-        """The same trees with these document names."""
+        """The same trees with these document names.
+
+        Parameters
+        ----------
+        name : sequence of str or None
+            Name of the document of each tree.
+
+        Returns
+        -------
+        Forest
+            The trees.
+        """
         return Forest._trusted(**{**self._columns(), "name": per_tree(name, self.n_trees, "name", as_text=True)})
 
     def with_content(self, content: Mapping[str, Any]) -> "Forest":
         """The same trees with these columns in place of any they had; see the constructor.
 
+        Parameters
+        ----------
+        content : mapping
+            Columns of content by name, one value per node.
+
+        Returns
+        -------
+        Forest
+            The trees.
+
+        Examples
+        --------
         >>> forest = Forest.from_nested([("a", ["b"])])
         >>> forest.with_content({"length": [0.5, 2.0], "kind": ["x", None]})
         Forest(1 trees, 2 nodes, 2 labels, 1 slots, columns length, kind)
@@ -348,7 +448,13 @@ class Forest(Constructors):
         return nodes_frame(self, library)
 
     def save(self, path: Any) -> None:
-        """Write the forest to one file: ``.forest`` (arrays and JSON) or ``.parquet``; see `load_forest`."""
+        """Write the forest to one file: ``.forest`` (arrays and JSON) or ``.parquet``; see `load_forest`.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+        """
         from .files import save_forest  # a forest does not know its file formats until asked
 
         save_forest(self, path)

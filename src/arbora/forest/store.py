@@ -71,6 +71,22 @@ class ForestStore:
 
         One file's worth of trees is in memory at a time.  The vocabulary is the union of all, the first one's order
         first, as `Forest.concat` has it; sorted if all trees are nested ones, as `Forest.from_nested` has it.
+
+        Parameters
+        ----------
+        trees : iterable
+            The trees.
+        path : path
+            File to write.
+        shard_nodes : int, default 1048576
+            Nodes per file of the store.
+        memory : int, default 1073741824
+            Bytes that the store may cache between passes.
+
+        Returns
+        -------
+        ForestStore
+            The store.
         """
         waiting: list[Forest] = []
         n_waiting = 0  # nodes
@@ -103,6 +119,24 @@ class ForestStore:
 
         An item of the bag is a nested tree, or becomes one by `read`.  All workers must see the folder under this
         path.  A task run again because a worker was lost writes the same files again.
+
+        Parameters
+        ----------
+        bag : dask Bag
+            What the trees are read from.
+        path : path
+            File to write.
+        read : callable or None, default None
+            Function of a part of the bag that returns trees.
+        shard_nodes : int, default 1048576
+            Nodes per file of the store.
+        memory : int, default 1073741824
+            Bytes that the store may cache between passes.
+
+        Returns
+        -------
+        ForestStore
+            The store.
         """
         dask: Any = importlib.import_module("dask")  # who has a bag has it
 
@@ -166,7 +200,22 @@ class ForestStore:
         return (self.part(number) for number in range(len(self.entries)))
 
     def part(self, number: int, columns_only: bool = False, content: bool = True) -> Forest:
-        """The forest of one file, over the vocabulary of the store; names and classes, and content, can be left out."""
+        """The forest of one file, over the vocabulary of the store; names and classes, and content, can be left out.
+
+        Parameters
+        ----------
+        number : int
+            Number of the file.
+        columns_only : bool, default False
+            Whether names and classes are left out.
+        content : mapping, default True
+            Columns of content by name, one value per node.
+
+        Returns
+        -------
+        Forest
+            The trees of the file.
+        """
         entry = self.entries[number]
         path = os.path.join(self.path, entry.file)
         data = read_checked(path, entry)
@@ -197,7 +246,18 @@ class ForestStore:
         return frozenset(self._stored_vocabulary)
 
     def take(self, tree: ArrayLike) -> Forest:
-        """The trees with these numbers, in this order, as a forest in memory; a number may come twice."""
+        """The trees with these numbers, in this order, as a forest in memory; a number may come twice.
+
+        Parameters
+        ----------
+        tree : array
+            Numbers of trees.
+
+        Returns
+        -------
+        Forest
+            The trees.
+        """
         chosen = np.asarray(tree)
         if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
             raise ForestError(f"take: wanted a list of tree numbers; found shape {chosen.shape} of {chosen.dtype}")
@@ -219,7 +279,18 @@ class ForestStore:
         return Forest.concat(self.parts())
 
     def with_vocabulary(self, vocabulary: Sequence[str]) -> "ForestStore":
-        """The same trees with labels numbered by another vocabulary; labels it does not know become unseen."""
+        """The same trees with labels numbered by another vocabulary; labels it does not know become unseen.
+
+        Parameters
+        ----------
+        vocabulary : sequence of str
+            Labels to number by.  Labels outside it are marked unseen.
+
+        Returns
+        -------
+        ForestStore
+            The trees.
+        """
         words = tuple(str(word) for word in vocabulary)
         if words == self.vocabulary:
             return self
@@ -261,7 +332,26 @@ class ForestStore:
     def shards(
         self, n_slots: int, max_units: int, shared: bool, structure: bool, wanted: Sequence[Wanted] = ()
     ) -> "StoredShards":
-        """The trees as models take them; what the last call kept in memory is kept as long as the settings stay."""
+        """The trees as models take them; what the last call kept in memory is kept as long as the settings stay.
+
+        Parameters
+        ----------
+        n_slots : int
+            Slots that are told apart; later ones count as the last.
+        max_units : int
+            Most units of a shard.
+        shared : bool
+            Whether identical subtrees are computed once.
+        structure : bool
+            Whether the passes need the structure of shards too.
+        wanted : sequence, default ()
+            What the rows of a shard hold beside labels.
+
+        Returns
+        -------
+        StoredShards
+            The shards.
+        """
         asked = (n_slots, max_units, shared, structure, tuple(wanted))
         if self._shards is None or self._shards[0] != asked:
             self._shards = asked, StoredShards(self, *asked)
@@ -271,6 +361,20 @@ class ForestStore:
         """``function(part, rows of values, *more)`` of every file, in order, by the workers if there are any.
 
         A store without files has one part, an empty forest.
+
+        Parameters
+        ----------
+        function : callable
+            Function of a part, its values and `more`.
+        values : sequence
+            One value per node; None is missing.
+        *more : object
+            Further arguments of the function.
+
+        Returns
+        -------
+        Iterator[Any]
+            The results, in order.
         """
         if not self.entries:
             return (function(part, values, *more) for part in self.parts())

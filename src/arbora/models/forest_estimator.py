@@ -94,7 +94,20 @@ class ForestEstimator(SavedEstimator):
         return self.assign(forest).to_frame(None if forest.name is None else forest.name.tolist(), library)
 
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
-        """Trees as rows of numbers, to be put on a plane, and what these are; `training` says they are the fit's."""
+        """Trees as rows of numbers, to be put on a plane, and what these are; `training` says they are the fit's.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        training : bool, default False
+            Whether these are the trees of the fit.
+
+        Returns
+        -------
+        tuple[Any, str]
+            Codes of the trees, and what they are.
+        """
         encoder: Any = self.tree_encoder()
         if encoder is None:
             return slot_label_counts(forest), "counts of labels by place"

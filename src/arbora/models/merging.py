@@ -64,7 +64,18 @@ class GroupsWithinGroups:
         return Hierarchy.from_levels(table, names if names is not None and len(names) == len(self.labels_) else None)
 
     def cut(self, n: int) -> Ints:
-        """Groups of the training trees after merging down to n of them, 0, 1, ... by decreasing size."""
+        """Groups of the training trees after merging down to n of them, 0, 1, ... by decreasing size.
+
+        Parameters
+        ----------
+        n : int
+            Number of groups.
+
+        Returns
+        -------
+        ndarray of int
+            Group of each tree.
+        """
         check_is_fitted(self, "labels_")
         n_used = _n(self.labels_)
         if isinstance(n, bool) or not isinstance(n, (int, np.integer)) or not 1 <= n <= n_used:

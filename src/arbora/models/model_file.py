@@ -29,7 +29,13 @@ class SavedEstimator(OnPage, BaseEstimator):
     _saved_if_there: ClassVar[tuple[str, ...]] = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file of arrays and JSON; read it back with `arbora.load`."""
+        """Write the fitted model to one file of arrays and JSON; read it back with `arbora.load`.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+        """
         from ..files.container import write_container
 
         check_is_fitted(self)
@@ -46,7 +52,23 @@ class SavedEstimator(OnPage, BaseEstimator):
         columns: Sequence[str] | None = None,
         group_names: Mapping[int, str] | None = None,
     ) -> None:
-        """Write one self-contained HTML page on the fitted model and these data; see `arbora.report.write_report`."""
+        """Write one self-contained HTML page on the fitted model and these data; see `arbora.report.write_report`.
+
+        Parameters
+        ----------
+        data : forest or table
+            The data of the report.
+        path : path
+            File to write.
+        target : array or None, default None
+            Known class of each tree or row.
+        names : sequence of str or None, default None
+            Names of the data.
+        columns : sequence or None, default None
+            Names of the columns of a table.
+        group_names : mapping of int to str or None, default None
+            Names of groups by number.
+        """
         from ..report import write_report
 
         check_is_fitted(self)

@@ -84,7 +84,18 @@ class Sampled:
         return self._drawn().co_clustering()
 
     def point_estimate(self, loss: Literal["vi", "binder"] = "vi") -> diagnostics.PointEstimate:
-        """The partition of least expected loss under the draws."""
+        """The partition of least expected loss under the draws.
+
+        Parameters
+        ----------
+        loss : {"vi", "binder"}, default "vi"
+            Loss between partitions.
+
+        Returns
+        -------
+        PointEstimate
+            The partition and its expected loss.
+        """
         return self._drawn().point_estimate(loss)
 
     def stability(self, labels: ArrayLike | None = None) -> Stability:

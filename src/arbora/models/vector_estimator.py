@@ -179,7 +179,18 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     # ---- the posterior, level by level --------------------------------------------------------------------------
 
     def draws(self, level: int | None = None) -> NDArray[np.int32]:
-        """Groups of the kept draws, [chain, draw, level, datum], or of one level, [chain, draw, datum]."""
+        """Groups of the kept draws, [chain, draw, level, datum], or of one level, [chain, draw, datum].
+
+        Parameters
+        ----------
+        level : int or None, default None
+            Level, 0 the coarsest; None is that of `labels_`.
+
+        Returns
+        -------
+        ndarray of int
+            Groups of the kept draws.
+        """
         check_is_fitted(self, "trace_")
         levels = self.trace_.stack("levels")
         return levels if level is None else levels[:, :, level]
@@ -190,11 +201,33 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         return DrawnPartitions(labels, self.trace_.info["log_joint"][:, self.trace_.draw_sweep])
 
     def co_clustering(self, level: int | None = None) -> Floats:
-        """How often two rows share a group, [datum, datum]; by default on the level of `labels_`."""
+        """How often two rows share a group, [datum, datum]; by default on the level of `labels_`.
+
+        Parameters
+        ----------
+        level : int or None, default None
+            Level, 0 the coarsest; None is that of `labels_`.
+
+        Returns
+        -------
+        ndarray of float
+            How often two data share a group.
+        """
         return self._drawn(level).co_clustering()
 
     def n_groups_posterior(self, level: int | None = None) -> diagnostics.GroupCount:
-        """Posterior of the number of groups; by default on the level of `labels_`."""
+        """Posterior of the number of groups; by default on the level of `labels_`.
+
+        Parameters
+        ----------
+        level : int or None, default None
+            Level, 0 the coarsest; None is that of `labels_`.
+
+        Returns
+        -------
+        GroupCount
+            Posterior of the number of groups.
+        """
         return self._drawn(level).n_groups()
 
     def estimate_outside_posterior(self) -> list[OutsidePosterior]:
@@ -211,11 +244,35 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         return [one for one in found if one is not None]
 
     def chain_report(self, level: int | None = None) -> diagnostics.ChainReport:
-        """Whether the chains agree on a level, in words and figures; by default on the level of `labels_`."""
+        """Whether the chains agree on a level, in words and figures; by default on the level of `labels_`.
+
+        Parameters
+        ----------
+        level : int or None, default None
+            Level, 0 the coarsest; None is that of `labels_`.
+
+        Returns
+        -------
+        ChainReport
+            Whether the chains agree, in words and figures.
+        """
         return self._drawn(level).report()
 
     def point_estimate(self, level: int | None = None, loss: diagnostics.Loss = "vi") -> diagnostics.PointEstimate:
-        """The partition of least expected loss on one level; those of two levels need not be nested."""
+        """The partition of least expected loss on one level; those of two levels need not be nested.
+
+        Parameters
+        ----------
+        level : int or None, default None
+            Level, 0 the coarsest; None is that of `labels_`.
+        loss : {"vi", "binder"}, default "vi"
+            Loss between partitions.
+
+        Returns
+        -------
+        PointEstimate
+            The partition and its expected loss.
+        """
         return self._drawn(level).point_estimate(loss)
 
     def _choose_draw(self, how: Estimate) -> tuple[int, int]:
@@ -253,7 +310,22 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         return Hierarchy.from_levels(self.level_labels_, names=self.names_)
 
     def fit_predict(self, X: Any, y: Any = None, **settings: Any) -> Ints:
-        """Fit, and give the groups of the training rows."""
+        """Fit, and give the groups of the training rows.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+            The rows.
+        y : None
+            Ignored.
+        **settings : object
+            Further settings.
+
+        Returns
+        -------
+        ndarray of int
+            Group of each row.
+        """
         return self.fit(X).labels_
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -286,7 +358,13 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         raise NotImplementedError
 
     def save(self, path: str | os.PathLike[str]) -> None:
-        """Write the fitted model to one file; the trace has a `save` of its own."""
+        """Write the fitted model to one file; the trace has a `save` of its own.
+
+        Parameters
+        ----------
+        path : path
+            File to write.
+        """
         super().save(path)
 
 

@@ -287,11 +287,33 @@ class BHMC(VectorEstimator):
         self.predictor_ = predictor._asdict()
 
     def co_occurrence(self, level: int) -> Floats:
-        """How often two rows share a node of a level, 0 the first below the root, [datum, datum]."""
+        """How often two rows share a node of a level, 0 the first below the root, [datum, datum].
+
+        Parameters
+        ----------
+        level : int
+            Level, 0 the first below the root.
+
+        Returns
+        -------
+        ndarray of float
+            How often two rows share a node.
+        """
         return self.co_clustering(level)
 
     def compare(self, target: ArrayLike | None = None) -> list[Rival]:
-        """The tree beside Ward and average linkage with as many groups on each level; `target` are known classes."""
+        """The tree beside Ward and average linkage with as many groups on each level; `target` are known classes.
+
+        Parameters
+        ----------
+        target : array or None, default None
+            Known class of each row.
+
+        Returns
+        -------
+        list[Rival]
+            Measures of each hierarchy.
+        """
         check_is_fitted(self, "level_labels_")
         trees = {type(self).__name__: self.level_labels_, **self.linked_}
         return compare(self.rows_, trees, target)

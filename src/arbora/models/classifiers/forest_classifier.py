@@ -140,7 +140,22 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         return np.asarray(self.classes_[best])
 
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
-        """Share of trees whose class is found; y left out is the forest's own target."""
+        """Share of trees whose class is found; y left out is the forest's own target.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : array or None, default None
+            Class of each tree; None takes the target of the forest.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        float
+            The score.
+        """
         forest = self._given(X, at_least=1)
         true = class_column(forest.target if y is None else y)
         if true.shape != (forest.n_trees,):

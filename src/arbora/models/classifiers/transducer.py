@@ -118,7 +118,22 @@ class TransducerClassifier(ForestClassifier):
         self.verbose = verbose
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to trees of known classes; y left out is X's target."""
+        """Fit to trees of known classes; y left out is X's target.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : array or None, default None
+            Class of each tree; None takes the target of the forest.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         self._check_rule()
         forest, target, weight, rng = self._check_known(X, y, sample_weight)
         self.classes_, true = np.unique(target, return_inverse=True)

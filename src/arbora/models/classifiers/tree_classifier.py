@@ -117,7 +117,22 @@ class TreeClassifier(ForestClassifier):
     # ---- fitting ------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the encoder to the trees, then the read-out to their codes and classes; y left out is X's target."""
+        """Fit the encoder to the trees, then the read-out to their codes and classes; y left out is X's target.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : array or None, default None
+            Class of each tree; None takes the target of the forest.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         forest, target, given, rng = self._check_known(X, y, sample_weight)
         encoder_seed, readout_seed = (int(seed) for seed in rng.integers(2**31 - 1, size=2))
         classes = np.unique(target)

@@ -168,7 +168,20 @@ class TreeEditClustering(MatrixClustering):
         return np.array([f"medoid{c}" for c in range(self.n_clusters_)], object)
 
     def distances(self, rows: Ints, others: Ints) -> Floats:
-        """Distances of some trees of the fit to some others of it."""
+        """Distances of some trees of the fit to some others of it.
+
+        Parameters
+        ----------
+        rows : sequence of int or None
+            Trees to measure from.
+        others : sequence of int or None
+            Trees to measure to.
+
+        Returns
+        -------
+        ndarray of float
+            The distances.
+        """
         return np.asarray(self.distance_[np.ix_(rows, others)])
 
     def linkage(self) -> Floats:

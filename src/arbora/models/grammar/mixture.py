@@ -211,7 +211,22 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
     # ---- fitting ------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit by EM, or run the chains if n_components is None; y is ignored."""
+        """Fit by EM, or run the chains if n_components is None; y is ignored.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         check_settings(self)
         rng = resolve_seed(self.random_state)
         forest = self._check_trees(X)
@@ -251,6 +266,20 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
 
         It goes on from a fit, or from earlier batches.  The first batch fixes labels, burstiness and whether empty
         slots count; labels first met later are unseen ones.  The objective may fall from batch to batch.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
         """
         check_settings(self)
         if self.n_components is None:

@@ -120,6 +120,22 @@ class ChainReader(Sampled, GroupsWithinGroups, ForestEstimator):
 
         A tree beyond max_nodes is refused with an error; with ``redraw=True`` it is drawn again, so that trees come
         from the model given that they are not larger.  No tree is cut.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            Number of trees.
+        random_state : int, Generator or None, default None
+            Seed.
+        max_nodes : int, default 100,000
+            Most nodes of a tree.
+        redraw : bool, default False
+            Whether a tree that grows too large is drawn again.
+
+        Returns
+        -------
+        Forest
+            The trees.
         """
         check_is_fitted(self, "weight_")
         check_count("n_samples", n_samples)

@@ -285,6 +285,20 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         """The paper's test procedure: seat the new trees among themselves for some sweeps, parameters held fixed.
 
         Trees seated at a new group all get the number n_components_.  What a tree gets depends on the other trees.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        n_sweeps : int, default 10
+            Number of sweeps.
+        random_state : int, Generator or None, default None
+            Seed.
+
+        Returns
+        -------
+        ndarray of int
+            Group of each tree.
         """
         rng = resolve_seed(random_state)
         columns = self._log_likelihood(X)

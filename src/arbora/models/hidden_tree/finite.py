@@ -111,7 +111,22 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
     # ---- fitting ------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit by EM; y is ignored."""
+        """Fit by EM; y is ignored.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         priors = self._check_params()
         rng = resolve_seed(self.random_state)
         forest = self._check_trees(X)
@@ -189,6 +204,20 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
 
         It goes on from a fit, or from earlier batches.  The first batch fixes the vocabulary and the slots; labels and
         slots first met later are treated as at prediction: summed out, and pooled into the last slot.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
         """
         priors = self._check_params()
         rng = resolve_seed(self.random_state)
@@ -388,7 +417,20 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         return np.asarray(self.predict_proba(X).argmax(axis=1))
 
     def draw_labels(self, X: Any, random_state: Any = None) -> NDArray[np.int64]:
-        """A component for each tree drawn from its posterior, as the papers assign clusters."""
+        """A component for each tree drawn from its posterior, as the papers assign clusters.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        random_state : int, Generator or None, default None
+            Seed.
+
+        Returns
+        -------
+        ndarray of int
+            Group of each tree.
+        """
         return draw_rows(resolve_seed(random_state), self.predict_proba(X))
 
     def n_parameters(self) -> int:

@@ -330,7 +330,20 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         return self.hidden_trees().node_surprise(X)
 
     def transform(self, X: Any, dtype: Any = np.float64) -> Any:
-        """Encode trees as `HiddenTreeMixture.transform` does, by the groups of the fitted draw."""
+        """Encode trees as `HiddenTreeMixture.transform` does, by the groups of the fitted draw.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        dtype : dtype, default float64
+            Type of the codes, float64 or float32.
+
+        Returns
+        -------
+        array
+            The codes, one row per tree.
+        """
         return self._encoder().transform(X, dtype)
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
@@ -342,6 +355,21 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         return self.mixture_.set_params(encoding=self.encoding, sparse_output=self.sparse_output)
 
     def sample(self, n_samples: int = 1, skeleton: Any = None, random_state: Any = None) -> Forest:
-        """Draw trees from the groups found; see `HiddenTreeMixture.sample`."""
+        """Draw trees from the groups found; see `HiddenTreeMixture.sample`.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            Number of trees.
+        skeleton : Forest or None, default None
+            Trees whose shapes are used; None draws shapes too.
+        random_state : int, Generator or None, default None
+            Seed.
+
+        Returns
+        -------
+        Forest
+            The trees.
+        """
         check_is_fitted(self, "mixture_")
         return self.mixture_.sample(n_samples, skeleton, random_state)

@@ -378,6 +378,32 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
         With `root_prob` it is a top-down model; without, a bottom-up one, which has `leaf_prob` and `switch_prob`.  The
         structure term is there if branching_prob is.
+
+        Parameters
+        ----------
+        weight : array of shape (n_components,)
+            Mixing weights.
+        emission_prob : array
+            Probability of each label given each state.
+        transition_prob : array
+            Transition probabilities, by slot.
+        leaf_prob : array or None, default None
+            Probability of each state at a leaf, by slot.
+        switch_prob : array or None, default None
+            Weight of each slot.
+        root_prob : array or None, default None
+            Probability of each state at the root; top-down trees only.
+        branching_prob : array or None, default None
+            Probability of a child in each slot; None models labels alone.
+        vocabulary : sequence of str or None, default None
+            Labels to number by.  Labels outside it are marked unseen.
+        absent : str or None, default None
+            Reading of absent children.
+
+        Returns
+        -------
+        HiddenTreeMixture
+            The model.
         """
         arrays = {
             "leaf_prob_": leaf_prob,
@@ -422,7 +448,18 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         return by_column(self, self.spec_.emission)
 
     def emissions(self, most: int) -> list[Shown]:
-        """What nodes hold in each state, by component, as small tables of at most so many columns."""
+        """What nodes hold in each state, by component, as small tables of at most so many columns.
+
+        Parameters
+        ----------
+        most : int
+            Most labels to list.
+
+        Returns
+        -------
+        list[Shown]
+            Labels and their probabilities.
+        """
         params = self._fitted_params().tree
         inside = params.tree if isinstance(self.spec_, InferredStates) else params
         each = split(inside.emission).values()
@@ -434,7 +471,18 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         return [table.name for table in named(self.spec_.tables).values()]
 
     def mean_transition(self, component: int) -> Floats:
-        """Probability of a state (last axis) given that of the child, or parent, it depends on; a mean over slots."""
+        """Probability of a state (last axis) given that of the child, or parent, it depends on; a mean over slots.
+
+        Parameters
+        ----------
+        component : int
+            Number of the component.
+
+        Returns
+        -------
+        ndarray of float
+            Transition probabilities.
+        """
         params = self._fitted_params().tree
         return np.asarray(self.spec_.mean_transition(taken(params, slice(component, component + 1))))
 
@@ -555,6 +603,18 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         Columns run over components, then slots (the root has one of its own, the last), then states;
         `get_feature_names_out` names them.  Other choices of `encoding` change the values or add columns.  Values are
         computed in double precision; dtype=np.float32 rounds them at the end, to half the memory.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        dtype : dtype, default float64
+            Type of the codes, float64 or float32.
+
+        Returns
+        -------
+        array
+            The codes, one row per tree.
         """
         recipe = enc.find(self.encoding)
         forest = self._in_training_terms(X)
@@ -575,6 +635,20 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
         Whole trees need the structure term.  With `skeleton` the shapes are given, one tree for each of its trees:
         the component of each is drawn given its shape, P(component | shape), and then its labels.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            Number of trees.
+        skeleton : Forest or None, default None
+            Trees whose shapes are used; None draws shapes too.
+        random_state : int, Generator or None, default None
+            Seed.
+
+        Returns
+        -------
+        Forest
+            The trees.
         """
         params = self._fitted_params()
         rng = resolve_seed(random_state)

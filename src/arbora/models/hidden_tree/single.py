@@ -223,7 +223,32 @@ class HiddenTree(HiddenTreeMixture):
         vocabulary: Any = None,
         absent: Absent | None = None,
     ) -> Self:
-        """A fitted model with these parameters, without component axis; see `HiddenTreeMixture.from_parameters`."""
+        """A fitted model with these parameters, without component axis; see `HiddenTreeMixture.from_parameters`.
+
+        Parameters
+        ----------
+        emission_prob : array
+            Probability of each label given each state.
+        transition_prob : array
+            Transition probabilities, by slot.
+        leaf_prob : array or None, default None
+            Probability of each state at a leaf, by slot.
+        switch_prob : array or None, default None
+            Weight of each slot.
+        root_prob : array or None, default None
+            Probability of each state at the root; top-down trees only.
+        branching_prob : array or None, default None
+            Probability of a child in each slot; None models labels alone.
+        vocabulary : sequence of str or None, default None
+            Labels to number by.  Labels outside it are marked unseen.
+        absent : str or None, default None
+            Reading of absent children.
+
+        Returns
+        -------
+        HiddenTree
+            The model.
+        """
 
         def alone(values: ArrayLike | None) -> Any:
             return None if values is None else np.asarray(values)[None]

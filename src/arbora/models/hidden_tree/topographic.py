@@ -253,7 +253,22 @@ class TopographicMap(HiddenTree):
         self.embedding_ = self._places(batch, result.params)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Not available: a map is chosen among several fits to all trees."""
+        """Not available: a map is chosen among several fits to all trees.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         raise ArboraError("TopographicMap: no partial_fit; fit all trees, from a store if they are many")
 
     def _check_fitted(self) -> None:
@@ -276,7 +291,20 @@ class TopographicMap(HiddenTree):
         return np.asarray(batch.root_posterior(params.tree)[:, :, 0] @ model.emission.lattice)
 
     def transform(self, X: Any, dtype: Any = np.float64) -> Floats:
-        """Place of each tree: the mean of its root's point given the tree, shape (n_trees, 2)."""
+        """Place of each tree: the mean of its root's point given the tree, shape (n_trees, 2).
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        dtype : dtype, default float64
+            Type of the codes, float64 or float32.
+
+        Returns
+        -------
+        ndarray of float
+            The codes, one row per tree.
+        """
         forest = self._in_training_terms(X)
         with self._batch(forest, self.spec_) as batch:
             return self._places(batch, self._fitted_params()).astype(enc.check_dtype(dtype), copy=False)
@@ -352,6 +380,17 @@ class TopographicMap(HiddenTree):
         return None
 
     def emissions(self, most: int) -> Any:
-        """Labels at each point, as a small table."""
+        """Labels at each point, as a small table.
+
+        Parameters
+        ----------
+        most : int
+            Most labels to list.
+
+        Returns
+        -------
+        array
+            Labels and their probabilities.
+        """
         (params,) = split(self._fitted_params().tree.emission).values()
         return [self._plane().shown(params, self.vocabulary_, most)]

@@ -52,6 +52,16 @@ class CoarserAndFiner(GroupsWithinGroups, PatternReader):
         """Groups of the training trees after merges down to so many, or splits up; 0, 1, ... by decreasing size.
 
         Each group can be split once, so there are at most about twice as many as `n_components_`.
+
+        Parameters
+        ----------
+        n_groups : int
+            Number of groups.
+
+        Returns
+        -------
+        ndarray of int
+            Group of each tree.
         """
         check_is_fitted(self, "group_size_")
         check_count("n_groups", n_groups)

@@ -290,7 +290,20 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         return self
 
     def remove(self, X: Any, labels: Any = None) -> Self:
-        """Take trees out of the groups they are in: of `labels`, or else those that `predict` gives."""
+        """Take trees out of the groups they are in: of `labels`, or else those that `predict` gives.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        labels : array or None, default None
+            Group of each tree; None takes what `predict` returns.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         forest = self._check_trees(X)
         label = self.predict(forest) if labels is None else np.asarray(labels, np.int64)
         if label.shape != (forest.n_trees,) or label.min(initial=0) < 0 or label.max(initial=0) >= self.n_components_:

@@ -63,7 +63,20 @@ class PatternReader(ForestEstimator):
         return model.weight * ft.log_predictive(model, ft.rows_of(known.counts, model)) + ft.log_seats(model)
 
     def predict(self, X: Any, new_groups: bool = False) -> Ints:
-        """Most probable group of each tree; with `new_groups`, -1 where a group of its own is more probable."""
+        """Most probable group of each tree; with `new_groups`, -1 where a group of its own is more probable.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        new_groups : bool, default False
+            Whether trees may be of no group found.
+
+        Returns
+        -------
+        ndarray of int
+            The most probable value of each.
+        """
         out = []
         for known in self._known(X):
             score = self._scores(known, self.model_)
@@ -94,7 +107,20 @@ class PatternReader(ForestEstimator):
         return Assignments(own.argmax(axis=1).astype(np.int64), np.exp(log_proba), self._total(score))
 
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
-        """Counts of patterns."""
+        """Counts of patterns.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        training : bool, default False
+            Whether these are the trees of the fit.
+
+        Returns
+        -------
+        tuple[Any, str]
+            Codes of the trees, and what they are.
+        """
         return self.patterns_.transform(forest), "the patterns of the trees"
 
     def score_samples(self, X: Any) -> Floats:

@@ -117,7 +117,22 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         return self
 
     def fit_transform(self, X: Any, y: Any = None, **params: Any) -> Any:
-        """Learn the patterns, and give the rows of the training trees; y is ignored."""
+        """Learn the patterns, and give the rows of the training trees; y is ignored.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        **params : object
+            Ignored.
+
+        Returns
+        -------
+        array
+            One row per tree.
+        """
         forest = self._check_trees(X)
         known = self._learn(forest)
         return self.transform(forest) if known is None else self._weighed(known.counts)
@@ -185,7 +200,18 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         return np.concatenate([share_of_unseen(known) for known in self.known(forest)])
 
     def known(self, forest: Trees) -> Iterator[Known]:
-        """Counts of known patterns, part by part; labels must be numbered as in training."""
+        """Counts of known patterns, part by part; labels must be numbered as in training.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+
+        Returns
+        -------
+        Iterator[Known]
+            Counts of known patterns, part by part.
+        """
         return forest.over_parts(_known_of_part, None, self.table)
 
     def _in_my_terms(self, X: Any) -> Trees:
@@ -240,7 +266,18 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         return np.array(self.table.families, object)[self.table.family_of_columns()]
 
     def pattern_texts(self, columns: Any = None) -> list[str]:
-        """Patterns of columns as text, of all of them without `columns`; the same text may mean two families."""
+        """Patterns of columns as text, of all of them without `columns`; the same text may mean two families.
+
+        Parameters
+        ----------
+        columns : sequence or None, default None
+            Numbers of the columns; None is all of them.
+
+        Returns
+        -------
+        list[str]
+            The patterns, in words.
+        """
         every = np.arange(self.n_features_out_)
         return Writer(self.table, self.vocabulary_).texts(every if columns is None else every[np.asarray(columns)])
 

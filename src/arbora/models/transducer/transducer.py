@@ -311,7 +311,20 @@ class TreeTransducer(ForestEstimator):
         return np.asarray(self.outputs_[best])
 
     def decode(self, X: Any, known: Any = None) -> NDArray[Any]:
-        """Outputs of all nodes in the likeliest joint choice of states, switches and outputs of each tree."""
+        """Outputs of all nodes in the likeliest joint choice of states, switches and outputs of each tree.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        known : array or None, default None
+            Outputs that are known, one per node.
+
+        Returns
+        -------
+        ndarray
+            The most probable outputs.
+        """
         model, params = self._fitted()
         coded = self._coded(X, known)
         output = model.outputs(params)
@@ -326,7 +339,20 @@ class TreeTransducer(ForestEstimator):
         return np.asarray(self.outputs_[np.concatenate(found)])
 
     def sample(self, X: Any, random_state: Any = None) -> NDArray[Any]:
-        """Draw outputs for all nodes of given trees."""
+        """Draw outputs for all nodes of given trees.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        random_state : int, Generator or None, default None
+            Seed.
+
+        Returns
+        -------
+        ndarray
+            The trees.
+        """
         model, params = self._fitted()
         coded, rng = self._coded(X, None), resolve_seed(random_state)
         flow, table = model.flow(params, coded.codes), np.ascontiguousarray(model.outputs(params))
@@ -334,7 +360,20 @@ class TreeTransducer(ForestEstimator):
         return np.asarray(self.outputs_[np.concatenate([np.zeros(0, np.int64), *drawn])])
 
     def transduce(self, X: Any, known: Any = None) -> Forest:
-        """Trees of the same shapes whose labels are the likeliest outputs."""
+        """Trees of the same shapes whose labels are the likeliest outputs.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        known : array or None, default None
+            Outputs that are known, one per node.
+
+        Returns
+        -------
+        Forest
+            The trees with the outputs as labels.
+        """
         found = self.predict(X, known)
         forest = self._check_trees(X, at_least=0)
         words = tuple(str(output) for output in self.outputs_.tolist())

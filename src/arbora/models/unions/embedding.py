@@ -182,7 +182,20 @@ class UnionEmbedding(MatrixClustering):
         return pairwise.assign(hamming(self._vectors(X), self.vector_[self.tree_id_]), self.labels_)
 
     def distances(self, rows: Ints, others: Ints) -> Floats:
-        """Nodes of the union in which some trees of the fit differ from some others of it."""
+        """Nodes of the union in which some trees of the fit differ from some others of it.
+
+        Parameters
+        ----------
+        rows : sequence of int or None
+            Trees to measure from.
+        others : sequence of int or None
+            Trees to measure to.
+
+        Returns
+        -------
+        ndarray of float
+            The distances.
+        """
         vector = self.vector_[self.tree_id_]
         return hamming(vector[rows], vector[others])
 

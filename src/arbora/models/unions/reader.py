@@ -92,7 +92,20 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
         return Assignments(labels[new.sample_id], proba[new.sample_id], score[new.sample_id], new_group=True)
 
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
-        """Gains of the classes."""
+        """Gains of the classes.
+
+        Parameters
+        ----------
+        forest : Forest
+            The trees.
+        training : bool, default False
+            Whether these are the trees of the fit.
+
+        Returns
+        -------
+        tuple[Any, str]
+            Codes of the trees, and what they are.
+        """
         return self.merge_gains(forest), "what each cluster would gain by taking the tree, in nats"
 
     def predict_proba(self, X: Any) -> Floats:
@@ -154,7 +167,20 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
         return np.array(names, dtype=object)
 
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Forest:
-        """Draw trees: a class by its weight, then a tree from its union (`TreeUnion.sample`); `target` is the class."""
+        """Draw trees: a class by its weight, then a tree from its union (`TreeUnion.sample`); `target` is the class.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            Number of trees.
+        random_state : int, Generator or None, default None
+            Seed.
+
+        Returns
+        -------
+        Forest
+            The trees.
+        """
         check_is_fitted(self, "vocabulary_")
         check_count("n_samples", n_samples)
         rng = resolve_seed(random_state)

@@ -72,7 +72,20 @@ class TreeUnion:
 
     @classmethod
     def of(cls, trees: Any, **settings: Any) -> "TreeUnion":
-        """The union of all these trees; settings are those of `TreeUnionMixture`."""
+        """The union of all these trees; settings are those of `TreeUnionMixture`.
+
+        Parameters
+        ----------
+        trees : iterable
+            The trees.
+        **settings : object
+            Further settings.
+
+        Returns
+        -------
+        TreeUnion
+            The union.
+        """
         from .mixture import TreeUnionMixture
 
         return TreeUnionMixture(n_components=1, **settings).fit(trees).unions_[0]
@@ -110,14 +123,36 @@ class TreeUnion:
     # ---- members ------------------------------------------------------------------------------------------------
 
     def node_match(self, tree: int) -> Ints:
-        """Node of the union for each node of this training tree, in the order of the forest."""
+        """Node of the union for each node of this training tree, in the order of the forest.
+
+        Parameters
+        ----------
+        tree : int
+            Number of the tree.
+
+        Returns
+        -------
+        ndarray of int
+            Node of the union of each node.
+        """
         at = np.flatnonzero(self.tree == tree)
         if not len(at):
             raise ForestError(f"tree {tree} is not of this union; its trees are in `tree`")
         return self.match[self.match_start[at[0]] : self.match_start[at[0] + 1]]
 
     def restrict(self, nodes: Any) -> Ints:
-        """Parents among these nodes of the union, ascending: what is left when all others are taken out."""
+        """Parents among these nodes of the union, ascending: what is left when all others are taken out.
+
+        Parameters
+        ----------
+        nodes : sequence of int
+            Nodes to keep.
+
+        Returns
+        -------
+        ndarray of int
+            The smaller union.
+        """
         keep = np.zeros(self.n_nodes, bool)
         keep[np.asarray(nodes, np.int64)] = True
         parent, _ = union_order.restrict(self._up, keep)
@@ -134,6 +169,18 @@ class TreeUnion:
 
         Probabilities are (count + smoothing) / (n + 2 smoothing): 0 is maximum likelihood, 0.5 is Krichevsky and
         Trofimov's.  Labels, where they count, are as probable as among the trees of the class at the node.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        smoothing : float, default 0.0
+            What is added to counts.
+
+        Returns
+        -------
+        ndarray of float
+            Log-probability of each tree.
         """
         forest = read_or_convert(X)
         if self.label_count is not None:
@@ -180,6 +227,18 @@ class TreeUnion:
         """Draw trees: keep each node with its probability, given that what is kept is one tree.
 
         Labels are drawn from those of the node; where labels did not count they are missing.
+
+        Parameters
+        ----------
+        n_samples : int, default 1
+            Number of trees.
+        random_state : int, Generator or None, default None
+            Seed.
+
+        Returns
+        -------
+        Forest
+            The trees.
         """
         rng = resolve_seed(random_state)
         parents: list[Ints] = []
@@ -233,7 +292,20 @@ class TreeUnion:
         return (self.label_count[[u]].tocsr() for u in range(self.n_nodes))
 
     def draw(self, ax: Any = None, **looks: Any) -> Any:
-        """Draw the archetype on a matplotlib axis: the area of a node is its probability; returns the axis."""
+        """Draw the archetype on a matplotlib axis: the area of a node is its probability; returns the axis.
+
+        Parameters
+        ----------
+        ax : matplotlib Axes or None, default None
+            Where to draw; None makes a figure.
+        **looks : object
+            Options of the drawing.
+
+        Returns
+        -------
+        array
+            What was drawn on.
+        """
         from ...plot import union_archetype
 
         return union_archetype(self, ax, **looks)
