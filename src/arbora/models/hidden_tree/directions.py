@@ -7,9 +7,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ...errors import SettingError
-from ...forest.forest import Forest
-from ..settings import check_count, check_number
 from ...forest.trees import Trees
+from ..settings import check_count, check_number
 from . import switching_settings as up
 from . import top_down_tree as down
 from .emissions.choice import emission_for

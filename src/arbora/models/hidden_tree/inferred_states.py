@@ -16,8 +16,8 @@ from numpy.typing import NDArray
 from scipy.special import digamma, gammaln
 
 from ...errors import ArboraError
-from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
+from ...forest.trees import Trees
 from . import distributions as dist
 from .base_measure import N_REPLICATES
 from .passes import Batch
@@ -185,7 +185,7 @@ class InferredStates:
         transition = params.transition_concentration * params.state_weight
         return (first[None] if FIRST[self.direction][1] else first), transition[None, None]
 
-    def start(self, rng: np.random.Generator, n_components: int, forest: Forest, weight: Floats | None) -> Params:
+    def start(self, rng: np.random.Generator, n_components: int, forest: Trees, weight: Floats | None) -> Params:
         """Rows of a random start of the model inside, even weights and concentrations of one."""
         inside = self.tree.start(rng, n_components, forest, weight)
         even = np.full((self.n_states, n_components), 1.0 / self.n_states)

@@ -288,7 +288,7 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         self,
         result: EMResult[MixtureParams],
         batch: Batch,
-        forest: Forest,
+        forest: Trees,
         counts: MixtureCounts | None = None,
         reorder: bool = True,
     ) -> None:

@@ -15,7 +15,7 @@ from sklearn.utils.extmath import randomized_svd
 
 from . import marginals as mg
 from .communities import at_least, communities, neighbour_graph
-from .kernels import group_merges, group_sweeps, log_marginals
+from .kernels import group_merges
 from .kernels.group_sweeps import Groups, Rows, Tables
 from .marginals import Corpus, PartitionPrior
 from .sampler import sweep
