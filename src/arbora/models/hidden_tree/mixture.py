@@ -263,7 +263,22 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         return directions.check_hidden(self)
 
     def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit by EM; y is ignored."""
+        """Fit by EM; y is ignored.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         if self.warm_start and directions.infers(self):
             raise SettingError("warm_start: not with n_states='infer'; set it to False")
         if sample_weight is not None and self.n_sweeps and directions.infers(self):
@@ -275,6 +290,20 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
 
         It goes on from a fit, or from earlier batches.  The first batch fixes the vocabulary and the slots; labels and
         slots first met later are treated as at prediction: summed out, and pooled into the last slot.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
         """
         if directions.infers(self):
             raise SettingError("partial_fit: not with n_states='infer'; give a number")
@@ -348,7 +377,13 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         self._set_n_states(share)
 
     def order_states(self, batch: Batch) -> None:
-        """Number the learnt states of a fitted model by their nodes among these trees."""
+        """Number the learnt states of a fitted model by their nodes among these trees.
+
+        Parameters
+        ----------
+        batch : Batch
+            The trees as passes take them.
+        """
         params = self._fitted_params()
         counts, _ = batch.expected_counts(params)
         self._set_fitted_params(MixtureParams(params.weight, self.spec_.by_use(params.tree, counts.tree)[0]))

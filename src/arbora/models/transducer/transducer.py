@@ -306,7 +306,20 @@ class TreeTransducer(ForestEstimator):
         return np.concatenate(found)
 
     def predict(self, X: Any, known: Any = None) -> NDArray[Any]:
-        """Likeliest output of every node, each by itself; `known` as for `predict_proba`."""
+        """Likeliest output of every node, each by itself; `known` as for `predict_proba`.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        known : array or None, default None
+            Outputs that are known, one per node.
+
+        Returns
+        -------
+        ndarray
+            The most probable value of each.
+        """
         best = self.predict_proba(X, known).argmax(axis=1)
         return np.asarray(self.outputs_[best])
 
@@ -428,7 +441,20 @@ class TreeTransducer(ForestEstimator):
             return by_tree(batch, params, rule, model.n_outputs)
 
     def predict_tree(self, X: Any, rule: str = "joint") -> NDArray[Any]:
-        """One output per tree, by a rule of `tree_scores`."""
+        """One output per tree, by a rule of `tree_scores`.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        rule : str or None, default "joint"
+            How outputs of nodes make the class of a tree.
+
+        Returns
+        -------
+        ndarray
+            Class of each tree.
+        """
         best = self.tree_scores(X, rule).argmax(axis=1)
         return np.asarray(self.outputs_[best])
 
