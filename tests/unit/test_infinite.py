@@ -451,7 +451,7 @@ def test_chains_start_from_numbers_of_their_own():
     seen = {}
     for init in ("patterns", "kmeans"):
         model = ab.InfiniteHiddenTreeMixture(2, n_start=8, init=init, **settings)
-        features, n_start, spread = model._starts(forest, forest.n_slots)
+        features, n_start, spread = model._starts(forest, model._new_model(forest))
         seen[init] = (n_start, spread, features.shape)
     assert seen["patterns"][:2] == (8, True)
     assert seen["kmeans"][:2] == (8, False)

@@ -233,7 +233,7 @@ def test_read_by_format_and_options(tmp_path):
     assert read(path).vocabulary == ("r",)
     with pytest.raises(ReadError, match=r"b\.dat: neither name nor content shows the format; choose one by format="):
         read(put(tmp_path / "b.dat", "(a,b)c;"))
-    with pytest.raises(ReadError, match="format='yaml'; wanted one of xml"):
+    with pytest.raises(ReadError, match="format='yaml'; wanted one of brackets"):
         read(path, "yaml")
     with pytest.raises(ReadError, match="colour='red': the reader of xml has no such option"):
         read(path, "xml", colour="red")
