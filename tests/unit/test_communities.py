@@ -4,7 +4,10 @@ import numpy as np
 import pytest
 from scipy import sparse
 from scipy.special import gammaln
+from sklearn.metrics import adjusted_rand_score
 
+import arbora as ab
+from arbora.models.grammar.start import MOST_TREES, _copies
 from arbora.models.patterns import communities as cm
 from arbora.models.patterns import marginals as mg
 from arbora.models.patterns import search as se
@@ -114,3 +117,23 @@ def test_the_concentration_is_the_most_probable():
     for n_groups, n in ((3, 50), (10, 400), (40, 400)):
         log_p = n_groups * np.log(a) + gammaln(a) - gammaln(a + n) - a
         assert mg.best_concentration(n_groups, n) == pytest.approx(a[log_p.argmax()], rel=0.03)
+
+
+def test_copies_of_a_tree_count_in_the_start_of_label_chains():
+    """A kind of tree with one distinct member and many copies is a cluster of its own."""
+    kinds = [
+        [("a", [f"b{i}" for i in range(1 + n % 7)]) for n in range(40)],
+        [("x", ["y", "z"])] * 60,
+        [("p", ["q"] * (1 + n % 5)) for n in range(40)],
+    ]
+    forest = ab.Forest.from_nested([tree for kind in kinds for tree in kind])
+    found = ab.TreeGrammarMixture(3, random_state=0).fit(forest).labels_
+    assert adjusted_rand_score(np.repeat([0, 1, 2], [40, 60, 40]), found) == 1.0
+
+
+def test_many_copies_are_drawn():
+    weight = np.array([1e7, 0.0, 2e7, 0.25])
+    drawn = _copies(weight, np.random.default_rng(0))
+    assert len(drawn) == MOST_TREES
+    assert set(drawn) <= {0, 2, 3}
+    assert np.bincount(_copies(np.array([3.0, 0.0, 0.25]), np.random.default_rng(0))).tolist() == [3, 0, 1]

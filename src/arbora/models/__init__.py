@@ -90,10 +90,12 @@ def load(path: str | os.PathLike[str]) -> "SavedEstimator":
 def restore(header: "dict[str, Any]", arrays: "dict[str, NDArray[Any]]") -> "SavedEstimator":
     """The fitted model that `_pack` took apart."""
     from .file_checks import check_settings
+    from .retired_settings import current_settings
 
     if header["model"] not in MODELS:
         raise ValueError(f"no model is called {header['model']!r}")
     kind = __getattr__(header["model"])
-    check_settings(kind, header["params"])
-    restored: SavedEstimator = kind(**header["params"])._restore(header, arrays)
+    settings = current_settings(header["model"], header["params"])
+    check_settings(kind, settings)
+    restored: SavedEstimator = kind(**settings)._restore(header, arrays)
     return restored

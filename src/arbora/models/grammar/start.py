@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 N_DIRECTIONS = 50  # of the cells
 N_SPARE, N_POWERS = 10, 6  # columns beyond those wanted, and products, of the search for directions
-MOST_TREES = 4_000  # distinct trees that are clustered; others get their component from the first model
+MOST_TREES = 4_000  # trees that are clustered; others get their component from the first model
 
 
 def directions(events: Events, n_trees: Floats, rng: np.random.Generator) -> Floats:
@@ -58,13 +58,19 @@ def _unit_rows(rows: Any) -> Any:
 def clusters(events: Events, n_trees: Floats, weight: Floats, n_clusters: int, rng: np.random.Generator) -> Ints:
     """A cluster of each distinct tree; -1 for those that have no weight or are too many."""
     label = np.full(events.n_trees, -1, np.int64)
-    some = np.flatnonzero(weight > 0)
-    if len(some) > MOST_TREES:
-        some = np.sort(rng.choice(some, MOST_TREES, replace=False))
+    some, copy = np.unique(_copies(weight, rng), return_inverse=True)
     with threadpool_limits(1):  # matrices so small that threads only wait for each other
         features = directions(chosen(events, some), n_trees[some], rng)
-        label[some] = communities.clusters(features, n_clusters, rng)
+        label[some[copy]] = communities.clusters(features[copy], n_clusters, rng)
     return label
+
+
+def _copies(weight: Floats, rng: np.random.Generator) -> Ints:
+    """Distinct trees, each as often as it occurs: copies count.  Of many trees, so many drawn at random."""
+    if weight.sum() > MOST_TREES:
+        return np.repeat(np.arange(len(weight)), rng.multinomial(MOST_TREES, weight / weight.sum()))
+    times = np.where(weight > 0, np.maximum(np.rint(weight), 1), 0)
+    return np.repeat(np.arange(len(weight)), times.astype(np.int64))
 
 
 def chosen(events: Events, tree: Ints) -> Events:
