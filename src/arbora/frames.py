@@ -16,7 +16,7 @@ def frame(columns: Mapping[str, Any], library: str = "pandas", index: Sequence[s
     try:
         module = import_module(library)
     except ImportError:
-        raise MissingDependencyError(f"this data frame needs {library}; install {library}") from None
+        raise MissingDependencyError(f"a data frame of {library} needs {library}; pip install {library}") from None
     named = {} if index is None else {"name": list(index)}
     if library == "polars":
         return module.DataFrame({**named, **columns})

@@ -383,6 +383,12 @@ def test_single_model(corpus: Path, tmp_path: Path) -> None:
     ).tolist()
 
 
+def test_a_map_says_at_how_many_points_the_trees_are(corpus: Path) -> None:
+    result = json.loads(run("cluster", corpus, "--model", "map", "--max-iter", 2, "--n-init", 1, "--json"))
+    n_points = arbora.TopographicMap().side ** 2
+    assert f" of the {n_points} points of a map" in result["components"]
+
+
 def test_number_of_components_is_that_of_patterns(corpus: Path) -> None:
     result = json.loads(run("cluster", corpus, "--states", 2, "--max-iter", 30, "--json"))
     found = arbora.PatternMixture(n_chains=1, n_iter=1, random_state=0).fit(read(corpus)).n_components_

@@ -37,6 +37,14 @@ def test_content_decides_and_is_remembered(trees, tmp_path):
     assert "Content: length (gaussian)." in run("cluster", trees, *given).stdout
 
 
+def test_a_number_found_without_the_content_is_told(trees):
+    few = ("--model", "mixture", "--states", 2, "--max-iter", 2)
+    told = "Patterns do not see the content: try other numbers."
+    found = json.loads(run("cluster", trees, "--content", "length", *few, "--json").stdout)
+    assert found["components"].endswith(told)
+    assert told not in json.loads(run("cluster", trees, *few, "--json").stdout)["components"]
+
+
 def test_columns_that_a_model_does_not_use_are_told(trees):
     done = run("cluster", trees, "--model", "patterns", "--read", "content=length")
     assert "does not use length" in done.output
@@ -45,7 +53,7 @@ def test_columns_that_a_model_does_not_use_are_told(trees):
 @pytest.mark.parametrize(
     ("content", "match"),
     [
-        ("colour", "no column colour; found none"),
+        ("colour", "no column colour; found none (all takes every column)"),
         ("length:cauchy", "wanted one of categorical"),
         ("length:poisson", "holds numbers"),
         ("all,length", "leave the others out"),

@@ -33,6 +33,15 @@ def graph(rows):
     return cm.neighbour_graph(rows, 6)
 
 
+def test_a_small_graph_is_not_left_in_pieces(rows):
+    two = cm.neighbour_graph(unit(np.repeat(np.eye(2), 10, axis=0)))
+    assert cm.communities(two, np.random.default_rng(0)).max() + 1 > 10  # what it is there to mend
+    assert cm.coarse_enough(two, np.random.default_rng(0)).tolist() == [0] * 10 + [1] * 10
+    large = cm.neighbour_graph(rows, 6)
+    usual = cm.communities(large, np.random.default_rng(0))
+    assert cm.coarse_enough(large, np.random.default_rng(0)).tolist() == usual.tolist()
+
+
 @pytest.mark.parametrize("k", [1, 5, 35])
 def test_neighbours_are_those_of_the_twin(rows, k, monkeypatch):
     wanted = slow.neighbour_graph(rows, k)

@@ -96,7 +96,7 @@ def test_the_verdict_names_the_groups_that_are_not_stable():
     found = judge_chains(draws, joint(draws), Run(12), n_groups=4, shown=Shown(SHOWN, (coarser,), "trees"))
     assert found.level == "look again"
     assert "3 of 4 groups, with 75% of the trees, come up in all 2 independent runs" in found.reason
-    assert "1 splits" in found.reason
+    assert "runs; group 1 splits" in found.reason
     assert found.what_to_do == "rely on the stable groups or join groups to 3, whose borders all runs keep"
 
 

@@ -47,7 +47,7 @@ def setting(content: str | None, forest: Any) -> Any:
     lost = [name for name in families if name != "label" and name not in kinds]
     if lost:
         held = ", ".join(kinds) or "none"
-        raise usage("--content", f"the trees have no column {', '.join(lost)}; found {held}")
+        raise usage("--content", f"the trees have no column {', '.join(lost)}; found {held} (all takes every column)")
     try:
         asked_families(families, kinds)
     except SettingError as error:

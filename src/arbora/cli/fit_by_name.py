@@ -38,5 +38,8 @@ def fit_plainly(name: str, forest: Forest, components: int | None, settings: dic
     taken = {key: value for key, value in known.items() if key in kind().get_params()}
     with Interrupts() as interrupts, teller.working(f"fitting {typed('cluster')[name]}"):
         model = kind(**taken).fit(forest)
-    how = f"{counted(len(set(model.labels_.tolist())), 'group')} of {typed('cluster')[name]}."
+    n_used = len(set(model.labels_.tolist()))
+    how = f"{counted(n_used, 'group')} of {typed('cluster')[name]}."
+    if "plane" in model.page_parts():
+        how = f"The trees are at {n_used} of the {len(model.lattice_)} points of a map; a cluster is a point."
     return Fitted(model, how, interrupts.heard, {}, [], [], model.verdict().typed(OPTIONS))

@@ -78,6 +78,8 @@ def _as_many_as_patterns(forest: Forest, suited: str, settings: dict[str, Any], 
         f"{counted(k, 'component')}: as many as patterns of {'sizes' if labels == 'sizes' else 'labels'} find groups; "
     )
     how += f"--components sets the number.{_in_use(model, k)}"
+    if forest.content_kinds and settings.get("content", "auto") is not None:
+        how += " Patterns do not see the content: try other numbers."
     return fit_by_em(model, how, interrupts.heard, {}, model.assign(forest))
 
 

@@ -195,7 +195,7 @@ def _by_group(draws: NDArray[Any], shown: Shown) -> Verdict:
 
 
 def _fates_told(found: Stability) -> str:
-    """What becomes of the groups that are not stable, as "3 and 7 split, 9 joins others"."""
+    """What becomes of the groups that are not stable, as "groups 3 and 7 split, group 9 joins others"."""
     words: dict[Fate, tuple[str, str]] = {
         "splits": ("splits", "split"),
         "joins others": ("joins others", "join others"),
@@ -210,7 +210,7 @@ def _fates_told(found: Stability) -> str:
             if len(own) > MOST_LISTED:
                 listed.append(f"{len(own) - MOST_LISTED} more")
             names = " and ".join(filter(None, [", ".join(listed[:-1]), listed[-1]]))
-            told.append(f"{names} {one if len(own) == 1 else many}")
+            told.append(f"group {names} {one}" if len(own) == 1 else f"groups {names} {many}")
     return ", ".join(told)
 
 

@@ -19,6 +19,7 @@ RESOLUTION = 2.5
 NEIGHBOURS = 2.0  # times the square root of the number of rows
 STEP = 1.25  # of the resolution, where more communities are wanted
 TRIES = 3  # orders of the nodes; the best by modularity is kept
+LEAST_SIZE = 2  # rows per community, on average, for a start
 BLOCK = 500  # rows whose cosines are computed at once
 
 
@@ -67,6 +68,19 @@ def communities(graph: Any, rng: np.random.Generator, resolution: float = RESOLU
     alone = np.diff(graph.indptr) == 0
     label[alone] = len(label)
     return _compact(label)
+
+
+def coarse_enough(graph: Any, rng: np.random.Generator) -> Ints:
+    """Communities at the first resolution, of a falling sequence, that leaves few nodes alone.
+
+    In a small graph every node has most others for neighbours, and the usual resolution joins none of them.
+    """
+    resolution = RESOLUTION
+    while True:
+        label = communities(graph, rng, resolution)
+        if resolution < 1 or (label.max() + 1) * LEAST_SIZE <= len(label):
+            return label
+        resolution /= STEP
 
 
 def _climb(graph: Any, rng: np.random.Generator, resolution: float) -> Ints:

@@ -14,7 +14,7 @@ from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
 from . import marginals as mg
-from .communities import at_least, communities, neighbour_graph
+from .communities import at_least, coarse_enough, neighbour_graph
 from .kernels import group_merges
 from .kernels.group_sweeps import Groups, Rows, Tables
 from .marginals import Corpus, PartitionPrior
@@ -88,7 +88,7 @@ def search(
     learn_concentration: bool = True,
 ) -> Found:
     """Communities, moves between them, then moves and merges; note.md, section 3.  Power None: calibrated."""
-    label = communities(neighbour_graph(rows), rng)
+    label = coarse_enough(neighbour_graph(rows), rng)
     groups, tables = placed(rng, corpus, label, prior, 1.0 if power is None else power)
     if power is None:
         found = mg.calibrated_power(corpus, tables, groups)
