@@ -10,7 +10,7 @@ from scipy import sparse
 from typer.testing import CliRunner
 
 import arbora
-from arbora.cli import app, options
+from arbora.cli import app, class_options
 from arbora.cli.scores import class_facts
 from arbora.datasets import make_documents
 from arbora.io import read, write_jsonl
@@ -45,7 +45,7 @@ def test_help_has_examples(name: str) -> None:
 
 
 def test_the_choices_are_those_of_the_library() -> None:
-    assert [choice.value for choice in options.Encoding] == list(ENCODINGS)
+    assert [choice.value for choice in class_options.Encoding] == list(ENCODINGS)
 
 
 def test_training_tells_what_held_out_trees_were_given(corpus: Path, tmp_path: Path) -> None:

@@ -60,6 +60,8 @@ SUFFIXES = {
     "tree": (".json",),
     "nodes": (".csv",),
     "documents": ("",),
+    "known": (".csv", ".json", ".parquet"),
+    "template": (".csv",),
 }
 
 
@@ -110,6 +112,7 @@ LINES = {
     "distances": ["distances", "trees.jsonl", "-o", "distances.npz"],
     "hierarchy": ["hierarchy", "table.csv", "--model", "dpgmm", "--sweeps", "4", "--chains", "1"],
     "report": ["report", "mixture.arbora", "trees.jsonl"],
+    "label-nodes": ["label-nodes", "trees.jsonl", "--template", "nodes.csv"],
     "demo": ["demo", "--output", "noise.bin"],
 }
 EVERY = [p for name, function in COMMANDS.items() if name in LINES for p in _parameters(name, function)]

@@ -56,7 +56,8 @@ WRITES = {
     "nodes": ".csv",
     "template": ".csv",
 }
-NEITHER = {"column", "read", "scheduler", "names", "columns", "hidden", "documents"}  # documents: a folder of new files
+NEITHER = {"column", "read", "scheduler", "names", "columns", "hidden", "content"}
+NEITHER |= {"documents"}  # a folder of new files
 SUFFIX = {("convert", "output"): ".jsonl", ("report", "output"): ".html"}
 COLUMN = {("hierarchy", "classes")}  # names a column, not a file
 FOLDERS = {("demo", "output")}

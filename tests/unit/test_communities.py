@@ -146,3 +146,15 @@ def test_many_copies_are_drawn():
     assert len(drawn) == MOST_TREES
     assert set(drawn) <= {0, 2, 3}
     assert np.bincount(_copies(np.array([3.0, 0.0, 0.25]), np.random.default_rng(0))).tolist() == [3, 0, 1]
+
+
+@pytest.mark.parametrize("n", [5, 15, 50])
+def test_identical_trees_are_one_group(n):
+    trees = [("a", ["b", "c"])] * n + [("d", ["e", "e", "f"])] * n
+    found = ab.PatternMixture(n_chains=1, n_iter=2, random_state=0).fit(trees).labels_
+    assert found.tolist() == [0] * n + [1] * n
+
+
+def test_trees_of_one_kind_get_the_most_frequent_label():
+    kind, label = np.array([0, 0, 0, 1, 1, 2]), np.array([4, 2, 2, 0, 4, 3])
+    assert se.alike_together(kind, label).tolist() == [2, 2, 2, 0, 0, 3]

@@ -188,7 +188,7 @@ def test_rewriting_as_it_was_is_fine(members):
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"head": {"version": 2}}, "forest version 2, this version of Arbora reads 1; update Arbora"),
+        ({"head": {"version": 3}}, "forest version 3, this version of Arbora reads 1 and 2; update Arbora"),
         ({"head": {"container": 9}}, "container version 9, wanted 1"),
         ({"head": {"kind": "model"}}, "it holds a model, wanted a forest"),
         ({"head": {"kind": 3}}, "its header lacks a key"),
@@ -330,7 +330,7 @@ def test_parquet_of_another_version_or_content(tmp_path):
     table = parquet.read_table(path)
     head = json.loads(table.schema.metadata[b"arbora"])
     for change, message in (
-        ({"version": 2}, "forest version 2"),
+        ({"version": 3}, "forest version 3"),
         ({"vocabulary": ["a"]}, "do not make a forest"),
         ({"vocabulary": ["c", "b", "a"]}, "the checksum is wrong"),
     ):

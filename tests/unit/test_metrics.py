@@ -204,7 +204,7 @@ def test_colliding_hashes_keep_unlike_rows_apart(monkeypatch):
 
 def test_duplicates_are_merged(forest):
     counts = metrics.slot_label_counts(forest)
-    grouped = metrics._group(counts, np.zeros(len(forest)))
+    grouped = metrics.group_trees(counts, np.zeros(len(forest)))
     assert len(grouped.rows.size) == len(np.unique(counts.toarray(), axis=0)) < len(forest)
     assert grouped.cells.weight.sum() == len(forest)
 

@@ -537,7 +537,8 @@ class HiddenTreeMixture(TransformerMixin, FiniteMixture):
         Examples
         --------
         >>> from arbora import Forest, HiddenTreeMixture
-        >>> forest = Forest.from_nested([("a", ["b"])] * 8).with_content({"length": [0.1, 0.2, 5.1, 5.2] * 4})
+        >>> lengths = [n % 3 + n / 100 for n in range(40)]
+        >>> forest = Forest.from_nested([("a", ["b"])] * 20).with_content({"length": lengths})
         >>> sorted(HiddenTreeMixture(2, 2, random_state=0).fit(forest).column_scores(forest))
         ['label', 'length']
         """

@@ -88,7 +88,7 @@ def search(
     learn_concentration: bool = True,
 ) -> Found:
     """Communities, moves between them, then moves and merges; note.md, section 3.  Power None: calibrated."""
-    label = coarse_enough(neighbour_graph(rows), rng)
+    label = alike_together(distinct_rows(corpus.rows), coarse_enough(neighbour_graph(rows), rng))
     groups, tables = placed(rng, corpus, label, prior, 1.0 if power is None else power)
     if power is None:
         found = mg.calibrated_power(corpus, tables, groups)
@@ -100,6 +100,15 @@ def search(
     if all_alike(corpus):  # the posterior is the prior, and nothing tells the trees apart
         groups, converged = mg.seat(corpus, tables, np.zeros(corpus.n_trees, np.int64)), True
     return _found(corpus, tables, groups, prior, power, converged)
+
+
+def alike_together(kind: Ints, label: Ints) -> Ints:
+    """The labels, those of trees of one kind replaced by the most frequent among them."""
+    n = int(label.max()) + 1
+    pairs, times = np.unique(kind * n + label, return_counts=True)
+    order = np.lexsort((-times, pairs // n))  # of each kind the most frequent label first
+    first = order[np.unique((pairs // n)[order], return_index=True)[1]]
+    return (pairs % n)[first][kind]
 
 
 def learnt(corpus: Corpus, label: Ints, prior: PartitionPrior, power: float) -> tuple[Groups, Tables]:
