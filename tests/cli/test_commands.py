@@ -387,6 +387,7 @@ def test_a_map_says_at_how_many_points_the_trees_are(corpus: Path) -> None:
     result = json.loads(run("cluster", corpus, "--model", "map", "--max-iter", 2, "--n-init", 1, "--json"))
     n_points = arbora.TopographicMap().side ** 2
     assert f" of the {n_points} points of a map" in result["components"]
+    assert result["components"].endswith("For groups, leave --model out.")
 
 
 def test_number_of_components_is_that_of_patterns(corpus: Path) -> None:

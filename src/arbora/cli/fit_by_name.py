@@ -41,5 +41,6 @@ def fit_plainly(name: str, forest: Forest, components: int | None, settings: dic
     n_used = len(set(model.labels_.tolist()))
     how = f"{counted(n_used, 'group')} of {typed('cluster')[name]}."
     if "plane" in model.page_parts():
-        how = f"The trees are at {n_used} of the {len(model.lattice_)} points of a map; a cluster is a point."
+        how = f"The trees are at {n_used} of the {len(model.lattice_)} points of a map; a cluster is a point. "
+        how += "For groups, leave --model out."
     return Fitted(model, how, interrupts.heard, {}, [], [], model.verdict().typed(OPTIONS))
