@@ -44,6 +44,12 @@ def test_faults_name_standard_input():
     assert "tmp" not in done.stderr
 
 
+def test_empty_input_is_refused():
+    done = run("info", "-", given="")
+    assert done.exit_code == 1
+    assert done.stderr == "arbora: stdin: it is empty; pipe trees into the command\n"
+
+
 def test_nothing_else_beside_it(tmp_path):
     done = run("info", "-", tmp_path, given="")
     assert done.exit_code == 1

@@ -30,6 +30,8 @@ def spooled() -> Path:
     path = Path(folder, NAME)
     with path.open("wb") as file:
         shutil.copyfileobj(sys.stdin.buffer, file)
+    if not path.stat().st_size:
+        raise ReadError(f"{NAME}: it is empty; pipe trees into the command")
     return path
 
 
