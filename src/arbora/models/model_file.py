@@ -3,6 +3,7 @@
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
+from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numba
@@ -84,9 +85,11 @@ class SavedEstimator(OnPage, BaseEstimator):
 
     def _plain_params(self) -> dict[str, Any]:
         """Parameters as JSON can hold them."""
-        params = self.get_params(deep=False).items()
-        # What trees hold says what content="auto" means; left out, files of trees with labels alone stay as they were.
-        return {key: plain(value) for key, value in params if not (key == "content" and value == "auto")}
+        params = self.get_params(deep=False)
+        # Where it is the default, content="auto" is left out: files of trees with labels alone stay as they were.
+        if params.get("content") == "auto" and signature(type(self)).parameters["content"].default == "auto":
+            del params["content"]
+        return {key: plain(value) for key, value in params.items()}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The fitted model as JSON and arrays; `_restore` undoes it."""

@@ -20,6 +20,7 @@ from .reader import UnionReader
 from .search import Merge, Merging, start_store
 from .tree_union import TreeUnion, sparse_labels
 from .union_arrays import check_code, check_samples, check_unions, flatten
+from .union_content import check_union_content, choose_content, content_code, content_header, read_header
 from .working_union import (
     Samples,
     Union,
@@ -66,6 +67,11 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         Whether labels count; if not, structure alone does.
     label_strength : float, default 1.0
         Observations that the overall shares of labels are worth at a node.
+    content : dict, "auto" or None, default None
+        Families of the columns of content that count, as ``{"length": "gaussian"}``: gaussian, poisson or flag.  "auto"
+        takes every column of numbers, counts and flags; None takes none.
+    content_spread : float, default 0.1
+        Share of the variance of a Gaussian column that the values of one node are expected to have.
     matching : {"auto", "alignment", "edit", "relaxation"}, default "auto"
         "auto" and "alignment" match nodes by dynamic programming.  "edit" and "relaxation" exist for comparison.
     search : {"full", "greedy"}, default "full"
@@ -136,9 +142,11 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         "n_inexact_",
         "converged_",
         "history_",
+        "content_columns_",
         "provenance_",
     )
     arrays_: dict[str, NDArray[Any]]
+    content_columns_: list[list[Any]]
 
     def __init__(
         self,
@@ -149,6 +157,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         code: CodeName = "ml",
         labels: bool = False,
         label_strength: float = 1.0,
+        content: Any = None,
+        content_spread: float = 0.1,
         matching: Matching = "auto",
         search: Literal["full", "greedy"] = "full",
         max_rounds: int = 20,
@@ -164,6 +174,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         self.code = code
         self.labels = labels
         self.label_strength = label_strength
+        self.content = content
+        self.content_spread = content_spread
         self.matching = matching
         self.search = search
         self.max_rounds = max_rounds
@@ -179,7 +191,9 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         """Search for the mixture; y is ignored.  Ctrl-C keeps the mixture found so far."""
         self._check_settings()
         forest = self._check_forest(X)
-        samples = collect_samples(forest, self.labels)
+        self._content = choose_content(self.content, self.content_spread, forest)
+        self.content_columns_ = content_header(self._content)
+        samples = collect_samples(forest, self.labels, self._moments_of(forest))
         code = self._make_code(samples, forest.n_trees, len(forest.vocabulary))
         self._keep(self._search(samples, code), samples, code, forest)
         self._record_provenance(forest)
@@ -200,6 +214,7 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         if self.noise_cost is not None:
             check_number("noise_cost", self.noise_cost, self.node_cost, np.inf)
         check_number("label_strength", self.label_strength, 1e-9, 1e9)
+        check_union_content(self.content, self.content_spread)
         check_number("novelty", self.novelty, -1e9, 1e9)
         check_choice("code", self.code, CODES)
         check_choice("search", self.search, SEARCHES)
@@ -215,7 +230,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
             count = np.bincount(samples.label[known], each[known], n_labels) + 0.5
             prior = count / count.sum()
         noise = np.inf if self.noise_cost is None else float(self.noise_cost)
-        return make_code(self.code, n_trees + 1, self.node_cost, noise, prior, self.label_strength)
+        content = content_code(self._content)
+        return make_code(self.code, n_trees + 1, self.node_cost, noise, prior, self.label_strength, content)
 
     def _search(self, samples: Samples, code: Code) -> _Fit:
         """Merge, then refine; an interrupt ends whichever is going on."""
@@ -301,14 +317,18 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
                     tree=tree,
                     match_start=np.append(0, np.cumsum(sizes[tree])),
                     match=np.concatenate(match),
+                    content=self._content,
+                    moment=u.moment,
                 )
             )
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
+        header["attributes"].setdefault("content_columns_", [])  # files written before unions had content
         super()._restore(header, arrays)
         self._check_settings()
         n_labels = len(self.vocabulary_) if self.labels else 0
-        check_samples(self.arrays_, n_labels)
+        self._content = read_header(self.content_columns_)
+        check_samples(self.arrays_, n_labels, len(self._content))
         self._revive()
         samples, unions = self._samples, self._unions
         check_code(self._code, len(samples.sample_id), n_labels)

@@ -120,7 +120,14 @@ class Refinement:
     def _nothing(self, like: Union) -> Union:
         none = np.zeros(0, np.int64)
         return like._replace(
-            parent=none, node_count=none, n_assigned=0, entry=none, entry_count=none, member=none, node_match=none
+            parent=none,
+            node_count=none,
+            n_assigned=0,
+            entry=none,
+            entry_count=none,
+            member=none,
+            node_match=none,
+            moment=like.moment[:0],
         )
 
     def _append(self, union: Union, length: float) -> None:

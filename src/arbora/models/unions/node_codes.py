@@ -7,14 +7,15 @@ A union of n samples pays, for a node that p of them have,
 - ``"ml"``: n I(p / n), the paper's; top[n] = n log n, present[x] = absent[x] = x log x;
 - ``"kt"``: the Krichevsky-Trofimov mixture, which also pays for not knowing the probability;
 - a finite `noise_cost` lets a node be told with each sample that has it, at that cost, instead of with the union;
-- `shared` is the length of its labels by a Dirichlet-multinomial code, `free` by the shares of all labels alone.
+- `shared` is the length of its labels by a Dirichlet-multinomial code, `free` by the shares of all labels alone;
+  content adds to both (kernels/content_lengths.py): all values of the node together, or each by itself.
 
 Labels aside, lengths are concave in p and 0 or more at p = 0, so merging two nodes never costs, and the gain is
 supermodular: the two facts behind the bound in `kernels/union_gains.py`.
 """
 
 from math import lgamma, log, pi
-from typing import Literal, NamedTuple
+from typing import Any, Literal, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +36,8 @@ class Code(NamedTuple):
     noise_cost: float  # inf where a node is always part of the union
     label_prior: Floats  # [label] share of each label among all nodes; empty without labels
     label_strength: float  # pseudo-count of the prior
+    family: NDArray[np.int64]  # of each column of content; empty without content
+    content_prior: Floats  # [column, 2], by kernels.content_lengths
 
 
 def make_code(
@@ -44,6 +47,7 @@ def make_code(
     noise_cost: float = np.inf,
     label_prior: Floats | None = None,
     label_strength: float = 1.0,
+    content: Any = None,
 ) -> Code:
     """Tables of a code for unions of up to `n_samples`."""
     count = np.arange(n_samples + 1, dtype=np.float64)
@@ -54,14 +58,16 @@ def make_code(
         top = np.array([log(pi) + lgamma(x + 1.0) for x in count])
         present = absent = np.array([lgamma(x + 0.5) for x in count])
     prior = np.zeros(0) if label_prior is None else np.asarray(label_prior, np.float64)
-    return Code(top, present, absent, float(node_cost), float(noise_cost), prior, float(label_strength))
+    family, content_prior = (np.zeros(0, np.int64), np.zeros((0, 2))) if content is None else content
+    costs = float(node_cost), float(noise_cost)
+    return Code(top, present, absent, *costs, prior, float(label_strength), family, content_prior)
 
 
 class LabelLengths(NamedTuple):
-    """Lengths of the labels of each node."""
+    """Lengths of the labels and the content of each node."""
 
-    shared: Floats  # by the Dirichlet-multinomial code around the shares of all labels
-    free: Floats  # each label by its share alone
+    shared: Floats  # told together: labels by the Dirichlet-multinomial code around the shares of all labels
+    free: Floats  # each label by its share alone, each value by itself
 
 
 def node_length(code: Code, n: int, count: NDArray[np.int64], labels: LabelLengths | None = None) -> Floats:

@@ -10,6 +10,7 @@ from ...forest.kernels.tree_shape import Match
 from .kernels import tree_alignment, union_gains, union_order
 from .matching import Matcher
 from .node_codes import Code
+from .union_content import N_SUMS
 from .working_union import Classes, Union, classify, shape_of, union_length
 
 Ints = NDArray[np.int64]
@@ -41,7 +42,7 @@ class _Column:
         return self.data[: self.n]
 
 
-_FLOATS = ("length", "class_shared", "class_free")
+_FLOATS = ("length", "class_shared", "class_free", "moment")
 _STARTS = ("class_start", "label_start", "flat_start", "deep_start", "kind_start", "edge_start")
 
 
@@ -95,6 +96,7 @@ class UnionStore:
             "class_free": np.zeros(n_classes) if classes.lengths is None else classes.lengths.free,
             "label": classes.label,
             "label_count": classes.label_count,
+            "moment": classes.moment.reshape(-1),
             "flat": flat,
             "deep": deep,
             "kind_row": kinds.row,
@@ -131,13 +133,16 @@ class UnionStore:
         ends |= {"flat": "flat_start", "deep": "deep_start"}
         ends |= {"kind_row": "kind_start", "kid": "edge_start", "kid_count": "edge_start"}
         ends |= {"label": "label_start", "label_count": "label_start"}
+        self.columns["moment"].n -= classes.moment.size
         for name, start in ends.items():
             self.columns[name].n = int(self.columns[start].view()[-1])
         self.columns["kid_start"].n -= len(classes.kinds.row) + 1
 
     @property
     def packed(self) -> union_gains.Packed:
-        return union_gains.Packed(*(self.columns[name].view() for name in union_gains.Packed._fields))  # type: ignore[arg-type]
+        views: dict[str, Any] = {name: self.columns[name].view() for name in union_gains.Packed._fields}
+        shape = (self.columns["class_count"].n, len(self.code.family), N_SUMS)
+        return union_gains.Packed(**views | {"moment": views["moment"].reshape(shape)})
 
     # ---- gains --------------------------------------------------------------------------------------------------
 

@@ -21,6 +21,7 @@ from .packed import UnionStore
 from .search import Agglomeration
 from .tree_union import TreeUnion
 from .union_arrays import unflatten
+from .union_content import Content, content_code, content_ids, content_values, value_moments
 from .working_union import Samples, Union, collect_samples, number_subtrees, single, union_length
 
 Ints = NDArray[np.int64]
@@ -45,6 +46,7 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
     _unions: list[Union]
     _samples: Samples
     _code: Code
+    _content: Content
 
     def _revive(self) -> None:
         """Unions, samples and code as the search handles them, from the arrays that are saved."""
@@ -208,7 +210,7 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
 
     def _new_samples(self, forest: Forest) -> tuple[Samples, Ints]:
         """Distinct new trees, one copy each, and the distinct training tree each of them is (-1: none)."""
-        new = collect_samples(forest, self.labels)
+        new = collect_samples(forest, self.labels, self._moments_of(forest))
         old = self._samples
         n_old, n_new = len(old.weight), len(new.weight)
         root = np.concatenate([old.start[1:], new.start[1:] + old.start[-1]]) - 1
@@ -219,11 +221,18 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
             ]
         )
         parent[root] = -1
-        label = np.concatenate([old.label, new.label]).tolist() if self.labels else None
-        canon = number_subtrees(parent, label)[root]
+        label = np.concatenate([old.label, new.label]) if self.labels else None
+        if self._content:
+            known_label = np.zeros(len(parent), np.int64) if label is None else label
+            label = content_ids(known_label, np.concatenate([old.moment, new.moment]))
+        canon = number_subtrees(parent, None if label is None else label.tolist())[root]
         where = {int(c): t for t, c in enumerate(canon[:n_old])}
         known = np.array([where.get(int(c), -1) for c in canon[n_old:]], np.int64)
         return new._replace(weight=np.ones(n_new, np.int64)), known
+
+    def _moments_of(self, forest: Forest) -> Floats:
+        """[node, column, 4] the content that counts, as the search takes it."""
+        return value_moments(content_code(self._content), content_values(self._content, forest))
 
     def _new_store(self, code: Code) -> UnionStore:
         matcher = None if self.matching in ("auto", "alignment") else choose_matcher(self.matching)

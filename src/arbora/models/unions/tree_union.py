@@ -1,7 +1,7 @@
 """TreeUnion: the archetype of a class of trees, from which every tree of the class comes by leaving nodes out."""
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import cached_property
 from typing import Any
 
@@ -18,6 +18,8 @@ from ...seeds import resolve_seed
 from ..forest_estimator import read_or_convert
 from .kernels import union_order
 from .kernels.tree_alignment import align
+from .union_content import Content, content_log_prob, content_means, draw_content
+from .working_union import NO_CONTENT
 
 Ints = NDArray[np.int64]
 Floats = NDArray[np.float64]
@@ -49,6 +51,8 @@ class TreeUnion:
         Numbers of the trees.
     match_start, match : ndarray
         Node of the union for each node of each tree, tree after tree; `node_match` gives those of one tree.
+    content, moment : tuple and ndarray
+        The columns of content that count, and sums of their values; `content_mean` gives means.
 
     Examples
     --------
@@ -69,6 +73,8 @@ class TreeUnion:
     tree: Ints  # numbers of the training trees of the class
     match_start: Ints  # nodes of the x-th of them: match[match_start[x] : match_start[x + 1]]
     match: Ints  # node of the union for each of their nodes
+    content: Content = ()  # columns of content that count
+    moment: Floats = field(default_factory=NO_CONTENT.copy)  # [node, column, 4] sums of the content at each node
 
     @classmethod
     def of(cls, trees: Any, **settings: Any) -> "TreeUnion":
@@ -98,6 +104,11 @@ class TreeUnion:
     def node_prob(self) -> Floats:
         """Probability of each node, theta = p / n."""
         return self.node_count / max(self.n_assigned, 1)
+
+    @property
+    def content_mean(self) -> dict[str, Floats]:
+        """Mean of each column of content at each node; nan where no tree has a value."""
+        return content_means(self.content, self.moment)
 
     @cached_property
     def depth(self) -> Ints:
@@ -194,6 +205,8 @@ class TreeUnion:
         with np.errstate(divide="ignore"):
             here, gone = np.log(prob), np.log1p(-prob)
         label = self._label_log_prob(forest.label[lo:hi])
+        if self.content:
+            label = label + content_log_prob(self.content, self.moment, forest.take([t]))
         # First as many nodes as can be, of the tree and of those no sample lacks; then the most probable of these.
         must = ~np.isfinite(gone)
         worth = np.where(must, 0.0, here - np.where(must, 0.0, gone))[None, :] + label
@@ -226,7 +239,8 @@ class TreeUnion:
     def sample(self, n_samples: int = 1, random_state: Any = None) -> Forest:
         """Draw trees: keep each node with its probability, given that what is kept is one tree.
 
-        Labels are drawn from those of the node; where labels did not count they are missing.
+        Labels are drawn from those of the node; where labels did not count they are missing.  Content that counts is
+        drawn given the values at the node.
 
         Parameters
         ----------
@@ -243,6 +257,7 @@ class TreeUnion:
         rng = resolve_seed(random_state)
         parents: list[Ints] = []
         labels: list[Ints] = []
+        nodes: list[Ints] = []
         start = [0]
         for _ in range(n_samples):
             keep = self._draw_nodes(rng)
@@ -250,8 +265,12 @@ class TreeUnion:
             parent, _ = union_order.restrict(self._up, keep)
             parents.append(np.where(parent == len(node), -1, parent + start[-1]))
             labels.append(self._draw_labels(rng, node))
+            nodes.append(node)
             start.append(start[-1] + len(node))
-        return _forest_of(parents, labels, self.vocabulary if self.label_count is not None else ())
+        drawn = _forest_of(parents, labels, self.vocabulary if self.label_count is not None else ())
+        if not self.content or not nodes:
+            return drawn
+        return drawn.with_content(draw_content(rng, self.content, self.moment[np.concatenate(nodes)]))
 
     def _draw_nodes(self, rng: np.random.Generator) -> NDArray[np.bool_]:
         prob = self.node_prob

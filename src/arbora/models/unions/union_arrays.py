@@ -8,10 +8,12 @@ from numpy.typing import NDArray
 from ..file_checks import check_array, check_offsets
 from ..settings import check_number
 from .node_codes import CODES, Code, make_code
+from .union_content import N_SUMS, ContentCode, check_moments
 from .working_union import (
     Samples,
     Union,
     check_entries,
+    member_moments,
 )
 
 Ints = NDArray[np.int64]
@@ -28,11 +30,13 @@ def flatten(unions: list[Union], samples: Samples, code: Code) -> dict[str, NDAr
         arrays[f"{name}_start"] = np.append(0, np.cumsum([len(p) for p in parts])).astype(np.int64)
     arrays |= {f"sample_{name}": np.asarray(value) for name, value in samples._asdict().items()}
     arrays |= {f"code_{name}": np.asarray(value, np.float64) for name, value in code._asdict().items()}
+    arrays["code_family"] = code.family
     return arrays
 
 
 def unflatten(arrays: dict[str, NDArray[Any]]) -> tuple[list[Union], Samples, Code]:
     """The inverse of `flatten`; arrays that contradict each other are refused."""
+    arrays = _with_content(arrays)
     check_array("n_assigned", arrays["n_assigned"], np.int64, (None,), 1)
     n = len(arrays["n_assigned"])
     parts: dict[str, list[Ints]] = {}
@@ -41,6 +45,7 @@ def unflatten(arrays: dict[str, NDArray[Any]]) -> tuple[list[Union], Samples, Co
         check_array(name, values, np.int64, (None,), 0)
         check_offsets(f"{name}_start", start, n, len(values), empty=name.startswith("entry"))
         parts[name] = [values[start[c] : start[c + 1]] for c in range(n)]
+    samples = Samples(*(arrays[f"sample_{name}"] for name in Samples._fields))
     unions = [
         Union(
             parts["parent"][c],
@@ -50,19 +55,34 @@ def unflatten(arrays: dict[str, NDArray[Any]]) -> tuple[list[Union], Samples, Co
             parts["entry_count"][c],
             parts["member"][c],
             parts["node_match"][c],
+            member_moments(parts["member"][c], parts["node_match"][c], len(parts["parent"][c]), samples),
         )
         for c in range(n)
     ]
-    samples = Samples(*(arrays[f"sample_{name}"] for name in Samples._fields))
     tables = {name: arrays[f"code_{name}"] for name in Code._fields}
     scalars = {name: float(tables[name]) for name in ("node_cost", "noise_cost", "label_strength")}
     return unions, samples, Code(**{**tables, **scalars})  # type: ignore[arg-type]
 
 
-def check_samples(arrays: dict[str, NDArray[Any]], n_labels: int) -> None:
+def _with_content(arrays: dict[str, NDArray[Any]]) -> dict[str, NDArray[Any]]:
+    """The arrays with those of content; files written before there was any lack them."""
+    n = len(arrays["sample_parent"])
+    none = {
+        "sample_moment": np.zeros((n, 0, N_SUMS)),
+        "code_family": np.zeros(0, np.int64),
+        "code_content_prior": np.zeros((0, 2)),
+    }
+    return none | arrays
+
+
+def check_samples(arrays: dict[str, NDArray[Any]], n_labels: int, n_columns: int) -> None:
     """Raise ValueError unless the distinct trees are trees, and each node of each tree of the fit is one of theirs."""
+    arrays = _with_content(arrays)
     samples = Samples(*(arrays[f"sample_{name}"] for name in Samples._fields))
     n_nodes, n_distinct = len(samples.parent), len(samples.weight)
+    check_array("code_family", arrays["code_family"], np.int64, (n_columns,), 0, 2)
+    check_array("code_content_prior", arrays["code_content_prior"], np.float64, (n_columns, 2), 0.0, 1e9)
+    check_moments(ContentCode(arrays["code_family"], arrays["code_content_prior"]), samples.moment, n_nodes)
     check_offsets("sample_start", samples.start, n_distinct, n_nodes)
     sizes = np.diff(samples.start)
     check_array("sample_parent", samples.parent, np.int64, (n_nodes,), 0)

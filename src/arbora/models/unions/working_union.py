@@ -12,8 +12,12 @@ from ...forest.kernels.tree_shape import Kinds, Shape, find_kinds, list_children
 from ..file_checks import check_array
 from .kernels import union_order
 from .node_codes import Code, LabelLengths, label_lengths, mixing_length, node_length
+from .union_content import N_SUMS, ContentCode, content_ids, shared_lengths, summed
 
 Ints = NDArray[np.int64]
+Floats = NDArray[np.float64]
+
+NO_CONTENT = np.zeros((0, 0, N_SUMS))
 
 
 class Samples(NamedTuple):
@@ -25,6 +29,7 @@ class Samples(NamedTuple):
     weight: Ints
     sample_id: Ints  # distinct tree of each tree of the forest
     position: Ints  # of each node of the forest, in its distinct tree
+    moment: Floats = NO_CONTENT  # [node, column, 4] of its content (union_content.value_moments)
 
     def size(self, t: int) -> int:
         return int(self.start[t + 1] - self.start[t])
@@ -40,6 +45,7 @@ class Union(NamedTuple):
     entry_count: Ints
     member: Ints  # distinct trees
     node_match: Ints  # node of the union for each node of each member, one member after the other
+    moment: Floats = NO_CONTENT  # [node, column, 4] sums of the content of the members' nodes
 
     @property
     def n_nodes(self) -> int:
@@ -61,9 +67,11 @@ def number_subtrees(parent: Ints, label: Sequence[int] | None) -> Ints:
     return canon
 
 
-def collect_samples(forest: Forest, labels: bool) -> Samples:
-    """The trees that differ as unordered trees (with labels=True, as unordered labelled trees), each once."""
+def collect_samples(forest: Forest, labels: bool, moment: Floats | None = None) -> Samples:
+    """The trees that differ as unordered trees, in labels if these count and in content if it is given, each once."""
     known = np.maximum(forest.label, -1) if labels else None  # missing and unseen labels say as little
+    if moment is not None and moment.shape[1]:
+        known = content_ids(np.zeros(forest.n_nodes, np.int64) if known is None else known, moment)
     canon = number_subtrees(forest.parent, None if known is None else known.tolist())
     _, first, sample_id = np.unique(canon[forest.tree_start[1:] - 1], return_index=True, return_inverse=True)
     order = np.argsort(first)  # distinct trees in the order in which they are met
@@ -80,7 +88,16 @@ def collect_samples(forest: Forest, labels: bool) -> Samples:
         np.bincount(sample_id, minlength=len(chosen)).astype(np.int64),
         sample_id,
         _positions(forest, canon, chosen, sample_id),
+        np.zeros((part.n_nodes, 0, N_SUMS))
+        if moment is None or not forest.n_trees
+        else _of_trees(moment, forest, chosen),
     )
+
+
+def _of_trees(moment: Floats, forest: Forest, chosen: Ints) -> Floats:
+    """Content of the nodes of some trees, tree after tree."""
+    start = forest.tree_start
+    return moment[np.concatenate([np.arange(start[t], start[t + 1]) for t in chosen])]
 
 
 def _positions(forest: Forest, canon: Ints, chosen: Ints, sample_id: Ints) -> Ints:
@@ -130,6 +147,7 @@ def single(samples: Samples, t: int, n_labels: int) -> Union:
         np.full(len(entry), weight, np.int64),
         np.array([t], np.int64),
         np.arange(n),
+        samples.moment[lo:hi] * weight,
     )
 
 
@@ -150,6 +168,7 @@ def merge(a: Union, b: Union, pairs: Ints, n_labels: int) -> Union:
         entry_count,
         np.concatenate([a.member, b.member]),
         np.concatenate([to_1[a.node_match], to_2[b.node_match]]),
+        summed(a.moment, to_1, 1.0, n) + summed(b.moment, to_2, 1.0, n),
     )
 
 
@@ -180,7 +199,17 @@ def remove(union: Union, which: int, samples: Samples, n_labels: int) -> Union:
         entry_count,
         np.delete(union.member, which),
         number[rest],
+        member_moments(np.delete(union.member, which), number[rest], int((count > 0).sum()), samples),
     )
+
+
+def member_moments(member: Ints, node_match: Ints, n_nodes: int, samples: Samples) -> Floats:
+    """Sums of content at each node, anew from the members: differences would carry the rounding of large sums."""
+    if not samples.moment.shape[1]:
+        return np.zeros((n_nodes, 0, N_SUMS))
+    node = np.concatenate([np.arange(samples.start[t], samples.start[t + 1]) for t in member])
+    weight = np.repeat(samples.weight[member], np.diff(samples.start)[member])
+    return summed(samples.moment[node], node_match, weight, n_nodes)
 
 
 def _renumber(entry: Ints, number: Ints, n_labels: int) -> Ints:
@@ -225,14 +254,16 @@ class Classes(NamedTuple):
     label: Ints
     label_count: Ints
     lengths: LabelLengths | None
+    moment: Floats  # [class, column, 4]
     kinds: Kinds
 
 
 def classify(union: Union, code: Code) -> Classes:
-    """Group the nodes by count and labels, and subtrees by kind."""
+    """Group the nodes by count, labels and content, and subtrees by kind."""
     n, n_labels = union.n_nodes, len(code.label_prior)
     lengths = None
-    if not n_labels:
+    first = np.zeros(0, np.int64)
+    if not n_labels and not len(code.family):
         count, of_node, size = np.unique(-union.node_count, return_inverse=True, return_counts=True)
         of_node, count = of_node.reshape(-1), -count
         start, label, label_count = np.zeros(len(count) + 1, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int64)
@@ -241,7 +272,7 @@ def classify(union: Union, code: Code) -> Classes:
         cut = at.tolist()
         many = union.node_count.tolist()
         runs = [(label[x:y].tobytes(), union.entry_count[x:y].tobytes()) for x, y in pairwise(cut)]
-        keys = [(-many[u], *runs[u]) for u in range(n)]
+        keys = [(-many[u], *runs[u], union.moment[u].tobytes()) for u in range(n)]
         number = {key: c for c, key in enumerate(sorted(set(keys)))}
         of_node = np.array([number[key] for key in keys], np.int64)
         _, first, size = np.unique(of_node, return_index=True, return_counts=True)
@@ -249,23 +280,34 @@ def classify(union: Union, code: Code) -> Classes:
         start = np.append(0, np.cumsum(at[first + 1] - at[first])).astype(np.int64)
         place = np.concatenate([np.arange(cut[u], cut[u + 1]) for u in first])
         label, label_count = label[place], union.entry_count[place]
-        lengths = label_lengths(code, start, label, label_count)
+        lengths = _told(code, label_lengths(code, start, label, label_count), union.moment[first])
     of_node = of_node.astype(np.int64)
     kinds = Kinds(*find_kinds(shape_of(union), of_node))
-    return Classes(of_node, count, size.astype(np.int64), start, label, label_count, lengths, kinds)
+    moment = union.moment[first] if len(code.family) else NO_CONTENT
+    return Classes(of_node, count, size.astype(np.int64), start, label, label_count, lengths, moment, kinds)
 
 
 def _label_runs(union: Union, n_labels: int) -> tuple[Ints, Ints]:
     """Offsets of the label counts of each node, and their labels."""
+    if not n_labels:
+        return np.zeros(union.n_nodes + 1, np.int64), np.zeros(0, np.int64)
     return np.searchsorted(union.entry // n_labels, np.arange(union.n_nodes + 1)), union.entry % n_labels
+
+
+def _told(code: Code, labels: LabelLengths, moment: Floats) -> LabelLengths:
+    """Lengths of the labels and of the content of nodes."""
+    if not len(code.family):
+        return labels
+    content = shared_lengths(ContentCode(code.family, code.content_prior), moment)
+    return LabelLengths(labels.shared + content, labels.free + moment[:, :, 3].sum(axis=1))
 
 
 def union_length(union: Union, code: Code) -> float:
     """Description length of a union: its nodes, which samples have them, and their labels."""
     lengths = None
-    if len(code.label_prior):
+    if len(code.label_prior) or len(code.family):
         start, label = _label_runs(union, len(code.label_prior))
-        lengths = label_lengths(code, start, label, union.entry_count)
+        lengths = _told(code, label_lengths(code, start, label, union.entry_count), union.moment)
     return float(node_length(code, union.n_assigned, union.node_count, lengths).sum())
 
 

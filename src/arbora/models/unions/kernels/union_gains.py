@@ -1,6 +1,7 @@
 """What merging two unions would gain: tables of gains by pairs of nodes, and an upper bound that needs no matching.
 
-Nodes of a union that as many samples have, with the same labels, are of one *class*: gains are computed by class.
+Nodes of a union that as many samples have, with the same labels and content, are of one *class*: gains are computed by
+class.
 """
 
 from math import lgamma
@@ -10,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ....jit import jit
+from .content_lengths import content_length, joint_length
 
 Ints = NDArray[np.int64]
 
@@ -28,6 +30,7 @@ class Packed(NamedTuple):
     label_start: Ints  # [class + 1]
     label: Ints  # ascending within a class
     label_count: Ints
+    moment: NDArray[np.float64]  # [class, column, 4]: sums of content (models.unions.union_content)
     flat_start: Ints
     flat: Ints  # kernels.union_order.profiles
     deep_start: Ints
@@ -100,14 +103,23 @@ def _fill_table(code, packed, a, b, out):
     has_labels = code.label_prior.shape[0] > 0
     lo_1, hi_1 = packed.class_start[a], packed.class_start[a + 1]
     lo_2, hi_2 = packed.class_start[b], packed.class_start[b + 1]
+    has_content = code.family.shape[0] > 0
+    content = np.zeros(hi_2 - lo_2)
+    if has_content:
+        for d in range(lo_2, hi_2):
+            content[d - lo_2] = content_length(code.family, code.content_prior, packed.moment[d])
     for c in range(lo_1, hi_1):
         p = packed.class_count[c]
+        mine = content_length(code.family, code.content_prior, packed.moment[c]) if has_content else 0.0
         one = _node_length(code, n, p, packed.class_shared[c], packed.class_free[c])
         for d in range(lo_2, hi_2):
             q = packed.class_count[d]
             shared, free = packed.class_shared[c] + packed.class_shared[d], packed.class_free[c] + packed.class_free[d]
             if has_labels:
                 shared -= _label_gain(code, packed, c, d)
+            if has_content:
+                both = joint_length(code.family, code.content_prior, packed.moment[c], packed.moment[d])
+                shared += both - mine - content[d - lo_2]
             gain = one + _node_length(code, n, q, packed.class_shared[d], packed.class_free[d])
             out[(c - lo_1) * (hi_2 - lo_2) + d - lo_2] = gain - _node_length(code, n, p + q, shared, free)
 
@@ -149,7 +161,7 @@ def _most_matches(packed, a, b):
 
 @jit
 def _structure_bound(code, packed, a, b):
-    """Most that matching can gain without labels: the k most frequent nodes of both, in order.
+    """Most that matching can gain without labels and content: the k most frequent nodes of both, in order.
 
     The gain grows in either count and is supermodular, so no other choice of k pairs is worth more.
     """
@@ -201,9 +213,9 @@ def _label_bound(code, packed, a, b):
 def gain_bounds(code, packed, pairs):
     """An upper bound of the gain of merging each pair of unions."""
     out = np.empty(pairs.shape[0])
-    has_labels = code.label_prior.shape[0] > 0
+    is_told = code.label_prior.shape[0] + code.family.shape[0] > 0
     for x in range(pairs.shape[0]):
         a, b = pairs[x, 0], pairs[x, 1]
-        best = _label_bound(code, packed, a, b) if has_labels else _structure_bound(code, packed, a, b)
+        best = _label_bound(code, packed, a, b) if is_told else _structure_bound(code, packed, a, b)
         out[x] = _fixed_part(code, packed, a, b) + best
     return out
