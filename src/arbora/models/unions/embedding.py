@@ -17,6 +17,7 @@ from ..settings import check_choice, check_number, n_threads
 from .node_codes import CODES, Code, CodeName, make_code
 from .packed import UnionStore
 from .search import Agglomeration, start_store
+from .union_content import N_SUMS
 from .working_union import Samples, Union, check_entries, collect_samples, single
 
 Floats = NDArray[np.float64]
@@ -166,7 +167,8 @@ class UnionEmbedding(MatrixClustering):
         parent = np.where(self.parent_ < 0, len(self.parent_), self.parent_)
         nobody = np.zeros(0, np.int64)
         count, entry, entry_count = (self.union_[key] for key in ("node_count", "entry", "entry_count"))
-        return Union(parent, count, n_assigned, entry, entry_count, nobody, nobody)
+        nothing = np.zeros((len(parent), 0, N_SUMS))
+        return Union(parent, count, n_assigned, entry, entry_count, nobody, nobody, nothing)
 
     def transform(self, X: Any) -> Floats:
         """Vector of each tree: 1 for the nodes of the union it has, 0 for the others."""

@@ -94,8 +94,10 @@ def collect_samples(forest: Forest, labels: bool, moment: Floats | None = None) 
     )
 
 
-def _of_trees(moment: Floats, forest: Forest, chosen: Ints) -> Floats:
+def _of_trees(moment: Floats | None, forest: Forest, chosen: Ints) -> Floats:
     """Content of the nodes of some trees, tree after tree."""
+    if moment is None or not len(chosen):
+        return np.zeros((int(forest.sizes[chosen].sum()), 0 if moment is None else moment.shape[1], N_SUMS))
     start = forest.tree_start
     return moment[np.concatenate([np.arange(start[t], start[t + 1]) for t in chosen])]
 
