@@ -244,3 +244,62 @@ def test_prediction_needs_the_columns_of_the_fit():
     model = ab.TreeUnionMixture(content={"x": "gaussian"}).fit(two_classes())
     with pytest.raises(SettingError, match="no column 'x'"):
         model.predict([("r", ["a"])])
+
+
+# ---- costs learnt from the same entropies ---------------------------------------------------------------------------
+
+
+def test_distances_by_union_are_those_of_enumeration():
+    forest = attributed(np.random.default_rng(5), 5, most=3)
+    columns, _, values, samples = prepared(forest)
+    start = forest.tree_start
+    assert len(samples.weight) == forest.n_trees
+    unions = [single(samples, t, 0) for t in range(forest.n_trees)]
+    held = [values[start[t] : start[t + 1]] for t in range(forest.n_trees)]
+
+    def together(s, t):
+        return best_by_enumeration(unions[s], unions[t], held[s], held[t], columns, np.inf)
+
+    found = ab.edit_distances(forest, ordered=False, labels=False, costs="union", content=ALL)
+    for s, t in combinations(range(forest.n_trees), 2):
+        assert found[s, t] == pytest.approx(together(s, t) - (together(s, s) + together(t, t)) / 2.0, abs=1e-9)
+    assert (found[~np.eye(len(found), dtype=bool)] > 0).all()
+    assert (np.diag(found) == 0).all()
+
+
+def test_distances_by_union_see_content_and_labels():
+    forest = two_classes(n=4)
+    bare = ab.edit_distances(forest, ordered=False, labels=False, costs="union")
+    assert bare.max() == 0.0
+    told = ab.edit_distances(forest, ordered=False, labels=False, costs="union", content="auto")
+    same = forest.target[:, None] == forest.target
+    assert told[same].max() < told[~same].min()
+    words = ab.edit_distances([("a", ["b"]), ("a", ["c"])], ordered=False, costs="union")
+    assert words[0, 1] > 0.0
+
+
+def test_distances_by_union_refuse_what_they_do_not_do():
+    trees = [("a", ["b"]), "a"]
+    with pytest.raises(SettingError, match="without order"):
+        ab.edit_distances(trees, costs="union")
+    with pytest.raises(SettingError, match="costs='union' only"):
+        ab.edit_distances(trees, content="auto")
+
+
+# ---- modes ----------------------------------------------------------------------------------------------------------
+
+
+def test_modes_are_principal_components_of_pattern_vectors():
+    from sklearn.decomposition import PCA
+
+    from arbora.plot import modes, union_modes
+
+    trees = [("a", ["b", "b", ("b", ["c", "c"])])] * 5 + [("a", ["b", "b", "b"])] * 4 + [("a", ["b", "b"])] * 3
+    model = ab.TreeUnionMixture(1).fit(trees)
+    union = model.unions_[0]
+    share, mode = union_modes(union)
+    known = PCA(len(share)).fit(model.transform(trees))
+    assert np.allclose(share, known.explained_variance_ratio_)
+    assert np.allclose(np.abs((mode * known.components_).sum(axis=1)), 1.0)
+    assert len(modes(union).axes) == len(share)
+    assert len(modes(ab.TreeUnion.of([("a", ["b"])] * 3)).axes) == 1  # nothing varies

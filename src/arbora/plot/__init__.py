@@ -10,7 +10,7 @@ from .draws import co_occurrence, components_per_sweep, trace
 from .forests import forest_shapes, parameters
 from .hierarchies import groups_map, hierarchy, hierarchy_overview
 from .trees import tree
-from .unions import archetypes, layout_union, merges, union_archetype
+from .unions import archetypes, layout_union, merges, modes, union_archetype, union_modes
 
 __all__ = [
     "COLOURS",
@@ -29,6 +29,7 @@ __all__ = [
     "history",
     "layout_union",
     "merges",
+    "modes",
     "new_figure",
     "overview",
     "parameters",
@@ -38,4 +39,5 @@ __all__ = [
     "trace",
     "tree",
     "union_archetype",
+    "union_modes",
 ]

@@ -101,6 +101,71 @@ def union_archetype(
     return ax
 
 
+def union_modes(union: Any, n_modes: int = 3) -> tuple[Floats, Floats]:
+    """Compute the principal modes of the pattern vectors of a union: how its trees vary about the archetype.
+
+    A pattern vector says which nodes of the union a tree has; their mean is `node_prob`.
+
+    Parameters
+    ----------
+    union : TreeUnion
+        The archetype.
+    n_modes : int, default 3
+        Most modes.
+
+    Returns
+    -------
+    share : ndarray
+        Share of the variance along each mode, largest first.
+    mode : ndarray of shape (modes, nodes)
+        Unit vectors; the largest entry of each is positive.
+    """
+    vector = np.zeros((len(union.tree), union.n_nodes))
+    vector[np.repeat(np.arange(len(union.tree)), np.diff(union.match_start)), union.match] = 1.0
+    _, size, mode = np.linalg.svd(vector - vector.mean(axis=0), full_matrices=False)
+    kept = int(min(n_modes, (size > 1e-9).sum()))
+    mode, total = mode[:kept], float((size**2).sum())
+    top = np.abs(mode).argmax(axis=1)
+    mode = mode * np.sign(mode[np.arange(kept), top])[:, None]
+    return size[:kept] ** 2 / (total or 1.0), mode
+
+
+def modes(union: Any, n_modes: int = 3) -> Any:
+    """Draw the principal modes of a union: nodes of one colour come together, and go where those of the other come.
+
+    The area of a node is its part of the mode; nodes without part are dots.
+
+    Parameters
+    ----------
+    union : TreeUnion
+        The archetype, as one of `TreeUnionMixture.unions_`.
+    n_modes : int, default 3
+        Most modes, one panel each.
+
+    Returns
+    -------
+    matplotlib figure
+        The figure.
+    """
+    share, mode = union_modes(union, n_modes)
+    n = max(len(share), 1)
+    figure = new_figure(3.4 * n, 3.2)
+    x, y = layout_union(union.parent)
+    for m in range(n):
+        ax = figure.add_subplot(1, n, m + 1)
+        for u, p in enumerate(union.parent):
+            if p >= 0:
+                ax.plot([x[u], x[p]], [y[u], y[p]], color=INK, lw=0.6, zorder=1)
+        part = mode[m] if len(share) else np.zeros(union.n_nodes)
+        colour = [COLOURS[0] if value >= 0 else COLOURS[1] for value in part]
+        ax.scatter(x, y, s=4.0 + MAX_AREA * np.abs(part), color=colour, edgecolor=INK, linewidth=0.5, zorder=2)
+        said = f"mode {m + 1}: {share[m]:.0%} of the variance" if len(share) else "all trees have all nodes"
+        ax.set_title(said, fontsize=9, color=INK)
+        ax.margins(0.08)
+        ax.set_axis_off()
+    return figure
+
+
 def archetypes(model: Any, least: float = 0.0) -> Any:
     """Draw the largest archetypes of a fitted `TreeUnionMixture`, one panel each.
 
