@@ -37,7 +37,8 @@ class Game:
     def prior(self, rng):
         """A draw of everything but the labels from the prior, and the weight of the shapes."""
         concentration = rng.gamma(CONCENTRATION[0]) / CONCENTRATION[1]
-        priors = tm.Priors(*(rng.gamma(HYPER[0], size=5) / HYPER[1]))
+        kind = type(self.setting.priors)
+        priors = kind(*(rng.gamma(HYPER[0], size=len(kind._fields)) / HYPER[1]))
         label = [0]
         for _ in self.trees[1:]:
             weight = np.append(np.bincount(label), concentration)
