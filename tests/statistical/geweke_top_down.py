@@ -80,7 +80,10 @@ class Game(up.Game):
         # What parents say of their children: the difference has little of the labels' own spread.
         even = np.full_like(params.transition, 1 / up.N_STATES)
         says = self.log_prob_of_labels(state, labels)
-        values += [says, says - self.log_prob_of_labels(state._replace(params=params._replace(transition=even)), labels)]
+        values += [
+            says,
+            says - self.log_prob_of_labels(state._replace(params=params._replace(transition=even)), labels),
+        ]
         values.append(np.mean(params.emission[root, :, k].max(axis=1)))
         if self.spec.structure:
             values.append((params.branching[..., k] ** 2).mean())

@@ -8,7 +8,7 @@ import pytest
 import arbora as ab
 from arbora import Forest
 from arbora.datasets import make_asymmetric_trees
-from arbora.errors import SettingError, StatesUsedUpWarning
+from arbora.errors import NotConvergedWarning, SettingError, StatesUsedUpWarning
 from arbora.forest.sharing import share
 from arbora.models.hidden_tree import inferred_states as hs
 from arbora.models.hidden_tree import state_gibbs as sg
@@ -180,6 +180,16 @@ def test_numbers_of_states_are_mostly_within_one(direction, n_states):
     off = sorted(abs(found_states(direction, n_states, seed) - n_states) for seed in range(5))
     assert off[3] <= 1
     assert off[4] <= 2
+
+
+@pytest.mark.filterwarnings("ignore::arbora.errors.StatesUsedUpWarning")
+def test_em_that_only_starts_the_sampler_may_end_early(recwarn):
+    forest = make_asymmetric_trees(8, random_state=0)
+    settings = {"max_states": 8, "max_iter": 2, "structure": None, "random_state": 0}
+    ab.HiddenTree("infer", n_sweeps=4, **settings).fit(forest)
+    assert not [x for x in recwarn if issubclass(x.category, NotConvergedWarning)]
+    with pytest.warns(NotConvergedWarning, match="max_iter=2"):
+        ab.HiddenTree("infer", n_sweeps=0, **settings).fit(forest)
 
 
 @directions

@@ -302,13 +302,17 @@ class FiniteMixture(MergedByLoss, ClusterMixin, ForestEstimator):
                 UnexplainedTreesWarning,
                 stacklevel=3,
             )
-        if not result.converged and not result.interrupted and self.tol > 0:
+        if not result.converged and not result.interrupted and self.tol > 0 and self._ends_with_em():
             warnings.warn(
                 f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
                 f"per tree; raise max_iter",
                 NotConvergedWarning,
                 stacklevel=3,
             )
+
+    def _ends_with_em(self) -> bool:
+        """Whether the parameters are those of EM, and not of a sampler that EM started."""
+        return True
 
     def _set_fitted_params(self, params: MixtureParams) -> None:
         """Store parameters with the component axis first and the axis that sums to one last."""

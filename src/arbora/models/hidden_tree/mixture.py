@@ -467,6 +467,9 @@ class HiddenTreeMixture(MixtureReader):
         """Itself."""
         return self
 
+    def _ends_with_em(self) -> bool:
+        return not (self.n_sweeps and directions.infers(self))
+
     def _warn(self, result: EMResult[MixtureParams], batch: Batch) -> None:
         super()._warn(result, batch)
         emission: Any = self.spec_.emission
