@@ -1,9 +1,9 @@
 """Attributed shock trees of glyphs of free fonts: mixtures of unions against weighted edit distance and one union.
 
 Class: the glyph; samples: fonts.  Each glyph is drawn, thinned to its medial axis by scikit-image, and cut into
-branches at junctions.  The branch of largest mean radius is the root, and branches that touch hang below it.  A node holds the
-share of the border nearest to its branch, its mean radius, and how much the radius changes along it, from the end that
-touches the parent.  Loops are cut where a branch is met twice.
+branches at junctions.  The branch of largest mean radius is the root, and branches that touch hang below it.  A node
+holds the share of the border nearest to its branch, its mean radius, and how much the radius changes along it, from the
+end that touches the parent.  Loops are cut where a branch is met twice.
 
     python benchmarks/glyph_shock.py FOLDER_OF_FONTS [--glyphs EFHKLTXY] [--fonts 20]
 

@@ -1,5 +1,6 @@
 """Unions with content: lengths against the families of hidden trees, gains against enumeration, fits, files, costs."""
 
+from dataclasses import replace
 from itertools import combinations, permutations
 
 import numpy as np
@@ -232,6 +233,28 @@ def test_draws_have_the_content_of_their_class():
     own = [u.log_prob(drawn[drawn.target == c]).mean() for c, u in enumerate(model.unions_)]
     others = [model.unions_[1 - c].log_prob(drawn[drawn.target == c]).mean() for c in (0, 1)]
     assert min(own) > max(others)
+
+
+def test_draws_have_content_at_the_right_nodes():
+    # The value of a node says its label; subtrees of siblings are interleaved in unions of such trees.
+    value = {"r": 0.0, "a": 10.0, "b": 20.0, "c": 30.0, "d": 40.0, "e": 50.0}
+    forest = Forest.from_nested([("r", [("a", ["b"]), ("c", ["d"])]), ("r", [("a", ["b"]), ("c", ["d", "e"])])] * 6)
+    forest = forest.with_content({"x": [value[forest.vocabulary[m]] for m in forest.label]})
+    union = ab.TreeUnion.of(forest, labels=True, content={"x": "gaussian"}, content_spread=1e-6)
+    for order in permutations(range(union.n_nodes)):  # any order of nodes, children before parents
+        if all(union.parent[u] < 0 or order[u] < order[union.parent[u]] for u in range(union.n_nodes)):
+            place = np.argsort(order)
+            parent = np.array([order[p] if p >= 0 else -1 for p in union.parent[place]])
+            moved = replace(
+                union,
+                parent=parent,
+                node_count=union.node_count[place],
+                label_count=union.label_count[place],
+                moment=union.moment[place],
+            )
+            drawn = moved.sample(2, random_state=0)
+            wanted = [value[drawn.vocabulary[m]] for m in drawn.label]
+            assert np.allclose(drawn.content["x"].values, wanted, atol=1.0)
 
 
 @pytest.mark.parametrize("content", [{"x": "bag"}, {"y": "gaussian"}, {"label": "categorical"}, 3])

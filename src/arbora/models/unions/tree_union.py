@@ -267,10 +267,10 @@ class TreeUnion:
             labels.append(self._draw_labels(rng, node))
             nodes.append(node)
             start.append(start[-1] + len(node))
-        drawn = _forest_of(parents, labels, self.vocabulary if self.label_count is not None else ())
-        if not self.content or not nodes:
-            return drawn
-        return drawn.with_content(draw_content(rng, self.content, self.moment[np.concatenate(nodes)]))
+        held = None
+        if self.content and nodes:
+            held = draw_content(rng, self.content, self.moment[np.concatenate(nodes)])
+        return _forest_of(parents, labels, self.vocabulary if self.label_count is not None else (), held)
 
     def _draw_nodes(self, rng: np.random.Generator) -> NDArray[np.bool_]:
         prob = self.node_prob
@@ -330,13 +330,13 @@ class TreeUnion:
         return union_archetype(self, ax, **looks)
 
 
-def _forest_of(parents: list[Ints], labels: list[Ints], vocabulary: tuple[str, ...]) -> Forest:
+def _forest_of(parents: list[Ints], labels: list[Ints], vocabulary: tuple[str, ...], content: Any = None) -> Forest:
     """A Forest from flat trees, children before parents."""
     empty = np.zeros(0, np.int64)
     parent = np.concatenate(parents) if parents else empty
     tree = np.repeat(np.arange(len(parents)), [len(p) for p in parents]) if parents else empty
     label = np.concatenate(labels) if labels else empty
-    return Forest.from_parents(parent, label, tree=tree, vocabulary=list(vocabulary))
+    return Forest.from_parents(parent, label, tree=tree, vocabulary=list(vocabulary), content=content)
 
 
 def sparse_labels(entry: Ints, count: Ints, n_nodes: int, n_labels: int) -> Any:
