@@ -56,13 +56,14 @@ def method_faults(kind: type, name: str) -> list[str]:
     if name.startswith("_") or not inspect.isfunction(function) or not function.__module__.startswith("arbora"):
         return []
     where = f"{function.__module__}.{function.__qualname__}"
-    if not function.__doc__:
+    words = inspect.getdoc(getattr(kind, name))  # its own, or that of the method it overrides
+    if not words:
         return [f"{where}: no docstring"]
     taken = [parameter for parameter in inspect.signature(function).parameters if parameter not in DATA]
-    listed = "Parameters\n" in function.__doc__
+    listed = "Parameters\n" in words
     if taken and not listed:
         return [f"{where}: no Parameters section"]
-    return [f"{where}: {each} is not listed" for each in taken if not re.search(rf"\b{each}\b", function.__doc__)]
+    return [f"{where}: {each} is not listed" for each in taken if not re.search(rf"\b{each}\b", words)]
 
 
 def main() -> int:

@@ -70,17 +70,9 @@ class Column:
 
         Parameters
         ----------
-        values : sequence
-            One value per node; None is missing.
-
-        Returns
-        -------
-        Column
-            The column.
+        values : sequence, one per node
         """
-        from .content_values import column_of
-
-        return column_of(values, "numbers")
+        return _column_of(values, "numbers")
 
     @classmethod
     def counts(cls, values: ArrayLike) -> "Column":
@@ -88,17 +80,9 @@ class Column:
 
         Parameters
         ----------
-        values : sequence
-            One value per node; None is missing.
-
-        Returns
-        -------
-        Column
-            The column.
+        values : sequence, one per node
         """
-        from .content_values import column_of
-
-        return column_of(values, "counts")
+        return _column_of(values, "counts")
 
     @classmethod
     def flags(cls, values: ArrayLike) -> "Column":
@@ -106,17 +90,9 @@ class Column:
 
         Parameters
         ----------
-        values : sequence
-            One value per node; None is missing.
-
-        Returns
-        -------
-        Column
-            The column.
+        values : sequence, one per node
         """
-        from .content_values import column_of
-
-        return column_of(values, "flags")
+        return _column_of(values, "flags")
 
     @classmethod
     def codes(cls, values: Any) -> "Column":
@@ -124,17 +100,9 @@ class Column:
 
         Parameters
         ----------
-        values : sequence
-            One value per node; None is missing.
-
-        Returns
-        -------
-        Column
-            The column.
+        values : sequence, one per node
         """
-        from .content_values import column_of
-
-        return column_of(values, "codes")
+        return _column_of(values, "codes")
 
     @classmethod
     def bags(cls, values: Any) -> "Column":
@@ -142,17 +110,9 @@ class Column:
 
         Parameters
         ----------
-        values : sequence
-            One value per node; None is missing.
-
-        Returns
-        -------
-        Column
-            The column.
+        values : sequence, one per node
         """
-        from .content_values import column_of
-
-        return column_of(values, "bags")
+        return _column_of(values, "bags")
 
     def __len__(self) -> int:
         return len(self.values)
@@ -304,6 +264,12 @@ class Column:
             told["n_words"] = len(self.words)
             told["top_words"] = {self.words[m]: int(count[m]) for m in top if count[m]}
         return told
+
+
+def _column_of(values: Any, kind: str) -> Column:
+    from .content_values import column_of  # it makes columns, and so imports this file
+
+    return column_of(values, kind)
 
 
 def empty_column(kind: str, n_nodes: int) -> Column:

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ..errors import ForestError
+from .collection import TreeCollection
 from .constructors import Constructors
 from .content import Column, same_content
 from .content_rows import ContentRows, Wanted, content_rows
@@ -26,7 +27,6 @@ from .node_columns import (
     UNSEEN,
     Ints,
     Ints32,
-    ends_of,
     frozen,
     integer_column,
     per_tree,
@@ -48,7 +48,7 @@ class ForestArrays(NamedTuple):
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class Forest(Constructors):
+class Forest(Constructors, TreeCollection):
     """Labelled trees as flat, read-only columns.
 
     The nodes of a tree are contiguous, children precede their parents, and the root is last.  Most forests come from a
@@ -154,18 +154,10 @@ class Forest(Constructors):
     def n_nodes(self) -> int:
         return len(self.parent)
 
-    @property
-    def n_labels(self) -> int:
-        return len(self.vocabulary)
-
     @cached_property
     def n_slots(self) -> int:
         """One more than the highest slot in use; 0 if every tree is a single node."""
         return int(self.slot.max(initial=-1)) + 1
-
-    @property
-    def shape(self) -> tuple[int]:
-        return (self.n_trees,)
 
     @property
     def sizes(self) -> Ints:
@@ -203,12 +195,9 @@ class Forest(Constructors):
         """Nodes whose label the vocabulary does not have."""
         return int((self.label == UNSEEN).sum())
 
-    def __len__(self) -> int:
-        return self.n_trees
-
     def __repr__(self) -> str:
-        sizes = f"{self.n_trees} trees, {self.n_nodes} nodes, {self.n_labels} labels, {self.n_slots} slots"
-        return f"Forest({sizes}, columns {', '.join(self.content)})" if self.content else f"Forest({sizes})"
+        columns = f", columns {', '.join(self.content)}" if self.content else ""
+        return f"Forest({self._sizes()}{columns})"
 
     def _repr_html_(self) -> str:
         from .notebook_view import forest_html
@@ -245,10 +234,8 @@ class Forest(Constructors):
 
     def __getitem__(self, key: Any) -> Any:
         """``forest[3]`` is a nested tree; ``forest[1:5]``, ``forest[mask]`` and ``forest[[2, 7]]`` are forests."""
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            t = int(key) + (self.n_trees if key < 0 else 0)
-            if not 0 <= t < self.n_trees:
-                raise IndexError(f"tree {key} of a forest of {self.n_trees} trees")
+        t = self._number(key)
+        if t is not None:
             return nested_tree(self, t)
         chosen = np.arange(self.n_trees)[key]
         return nested_tree(self, int(chosen)) if chosen.ndim == 0 else self.take(chosen)
@@ -261,49 +248,11 @@ class Forest(Constructors):
         yield self
 
     def over_parts(self, function: Callable[..., Any], values: Any, *more: Any) -> Iterator[Any]:
-        """``function(self, values, *more)``, once; a `ForestStore` calls it for every file.
-
-        Parameters
-        ----------
-        function : callable
-            Function of a part, its values and `more`.
-        values : sequence
-            One value per node; None is missing.
-        *more : object
-            Further arguments of the function.
-
-        Returns
-        -------
-        Iterator[Any]
-            The results, in order.
-        """
         yield function(self, values, *more)
 
     def shards(
         self, n_slots: int, max_units: int, shared: bool, structure: bool, wanted: Sequence[Wanted] = ()
     ) -> "list[SharedForest]":
-        """The trees as passes take them; a `ForestStore` counts the `structure` among what it keeps in memory.
-
-        Nodes hold what is `wanted`, or labels if that is nothing.
-
-        Parameters
-        ----------
-        n_slots : int
-            Slots that are told apart; later ones count as the last.
-        max_units : int
-            Most units of a shard.
-        shared : bool
-            Whether identical subtrees are computed once.
-        structure : bool
-            Whether the passes need the structure of shards too.
-        wanted : sequence, default ()
-            What the rows of a shard hold beside labels.
-
-        Returns
-        -------
-        list[SharedForest]
-            The shards.
-        """
         from .sharing import share
 
         return share(self.arrays, n_slots, max_units, shared, self.rows(wanted))
@@ -324,26 +273,7 @@ class Forest(Constructors):
         return content_rows(self.label, self.content, wanted) if wanted else None
 
     def take(self, tree: ArrayLike) -> "Forest":
-        """The trees with these numbers, in this order; a number may come twice.
-
-        Parameters
-        ----------
-        tree : array
-            Numbers of trees.
-
-        Returns
-        -------
-        Forest
-            The trees.
-        """
-        given = np.asarray(tree)
-        if given.ndim != 1 or (given.size and given.dtype.kind not in "iu"):
-            raise ForestError(
-                f"take: wanted a list of tree numbers; found shape {given.shape} of {given.dtype} (a mask goes in [])"
-            )
-        chosen = frozen(given, np.int64)
-        if len(chosen) and (chosen.min() < 0 or chosen.max() >= self.n_trees):
-            raise ForestError(f"take: tree numbers must lie in 0..{self.n_trees - 1}; found {ends_of(np.sort(chosen))}")
+        chosen = self._numbers(tree)
         node, parent, start = layout.take_trees(self.parent, self.tree_start, chosen)
         return Forest._trusted(
             parent=parent,
@@ -357,18 +287,6 @@ class Forest(Constructors):
         )
 
     def with_vocabulary(self, vocabulary: Sequence[str]) -> "Forest":
-        """The same trees with labels numbered by another vocabulary; labels it does not know become unseen.
-
-        Parameters
-        ----------
-        vocabulary : sequence of str
-            Labels to number by.  Labels outside it are marked unseen.
-
-        Returns
-        -------
-        Forest
-            The trees.
-        """
         words = tuple(str(word) for word in vocabulary)
         if words == self.vocabulary:
             return self

@@ -1,7 +1,7 @@
 """ForestStore: a directory of forests for corpora larger than memory.
 
 A store is a directory of ``.forest`` files and a manifest, which names them and holds the vocabulary of all.  Files are
-written whole or not at all, and the manifest last: a store is the old one until, at one moment, it is the new one.
+written whole or not at all, and the manifest last, so replacing a store is atomic.
 """
 
 import contextlib
@@ -17,9 +17,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ForestError, ModelFileError
+from ..errors import ModelFileError
 from ..files.container import MAX_BYTES
 from ..inference import distribute
+from .collection import TreeCollection
 from .content import Column, empty_column
 from .content_rows import Wanted
 from .files import read_forest
@@ -33,7 +34,7 @@ MEMORY = 2**30  # bytes of shared subtrees kept between passes over a store
 _NESTED_AT_ONCE = 1000  # nested trees turned into columns together
 
 
-class ForestStore:
+class ForestStore(TreeCollection):
     """Trees on disk that models accept in place of a `Forest`.  One file at a time is in memory.
 
     Parameters
@@ -161,35 +162,21 @@ class ForestStore:
         return sum(entry.n_nodes for entry in self.entries)
 
     @property
-    def n_labels(self) -> int:
-        return len(self.vocabulary)
-
-    @property
     def n_slots(self) -> int:
         """One more than the highest slot in use; 0 if every tree is a single node."""
         return max((entry.n_slots for entry in self.entries), default=0)
 
-    @property
-    def shape(self) -> tuple[int]:
-        return (self.n_trees,)
-
-    def __len__(self) -> int:
-        return self.n_trees
-
     def __repr__(self) -> str:
-        sizes = f"{self.n_trees} trees, {self.n_nodes} nodes, {self.n_labels} labels, {self.n_slots} slots"
         columns = f", columns {', '.join(self.content_kinds)}" if self.content_kinds else ""
-        return f"ForestStore({sizes}, {len(self.entries)} files{columns})"
+        return f"ForestStore({self._sizes()}, {len(self.entries)} files{columns})"
 
     def __iter__(self) -> Iterator[dict[str, Any]]:
         return (tree for part in self.parts() for tree in part)
 
     def __getitem__(self, key: Any) -> Any:
         """As of a `Forest`: a nested tree by number; a slice, a mask or a list of numbers gives a Forest in memory."""
-        if isinstance(key, (int, np.integer)) and not isinstance(key, bool):
-            t = int(key) + (self.n_trees if key < 0 else 0)
-            if not 0 <= t < self.n_trees:
-                raise IndexError(f"tree {key} of a store of {self.n_trees} trees")
+        t = self._number(key)
+        if t is not None:
             return self.take([t])[0]
         return self.take(np.arange(self.n_trees)[key])
 
@@ -246,23 +233,7 @@ class ForestStore:
         return frozenset(self._stored_vocabulary)
 
     def take(self, tree: ArrayLike) -> Forest:
-        """The trees with these numbers, in this order, as a forest in memory; a number may come twice.
-
-        Parameters
-        ----------
-        tree : array
-            Numbers of trees.
-
-        Returns
-        -------
-        Forest
-            The trees.
-        """
-        chosen = np.asarray(tree)
-        if chosen.ndim != 1 or (chosen.size and chosen.dtype.kind not in "iu"):
-            raise ForestError(f"take: wanted a list of tree numbers; found shape {chosen.shape} of {chosen.dtype}")
-        if len(chosen) and (chosen.min() < 0 or chosen.max() >= self.n_trees):
-            raise ForestError(f"take: tree numbers must lie in 0..{self.n_trees - 1}; found {chosen.max()}")
+        chosen = self._numbers(tree)
         cuts = np.cumsum([0, *(entry.n_trees for entry in self.entries)])
         order = np.argsort(chosen, kind="stable")
         where = np.searchsorted(chosen[order], cuts)
@@ -279,18 +250,6 @@ class ForestStore:
         return Forest.concat(self.parts())
 
     def with_vocabulary(self, vocabulary: Sequence[str]) -> "ForestStore":
-        """The same trees with labels numbered by another vocabulary; labels it does not know become unseen.
-
-        Parameters
-        ----------
-        vocabulary : sequence of str
-            Labels to number by.  Labels outside it are marked unseen.
-
-        Returns
-        -------
-        ForestStore
-            The trees.
-        """
         words = tuple(str(word) for word in vocabulary)
         if words == self.vocabulary:
             return self
@@ -332,50 +291,12 @@ class ForestStore:
     def shards(
         self, n_slots: int, max_units: int, shared: bool, structure: bool, wanted: Sequence[Wanted] = ()
     ) -> "StoredShards":
-        """The trees as models take them; what the last call kept in memory is kept as long as the settings stay.
-
-        Parameters
-        ----------
-        n_slots : int
-            Slots that are told apart; later ones count as the last.
-        max_units : int
-            Most units of a shard.
-        shared : bool
-            Whether identical subtrees are computed once.
-        structure : bool
-            Whether the passes need the structure of shards too.
-        wanted : sequence, default ()
-            What the rows of a shard hold beside labels.
-
-        Returns
-        -------
-        StoredShards
-            The shards.
-        """
         asked = (n_slots, max_units, shared, structure, tuple(wanted))
         if self._shards is None or self._shards[0] != asked:
             self._shards = asked, StoredShards(self, *asked)
         return self._shards[1]
 
     def over_parts(self, function: Callable[..., Any], values: Any, *more: Any) -> Iterator[Any]:
-        """``function(part, rows of values, *more)`` of every file, in order, by the workers if there are any.
-
-        A store without files has one part, an empty forest.
-
-        Parameters
-        ----------
-        function : callable
-            Function of a part, its values and `more`.
-        values : sequence
-            One value per node; None is missing.
-        *more : object
-            Further arguments of the function.
-
-        Returns
-        -------
-        Iterator[Any]
-            The results, in order.
-        """
         if not self.entries:
             return (function(part, values, *more) for part in self.parts())
         ends = np.cumsum([0, *(entry.n_trees for entry in self.entries)]).tolist()

@@ -1,4 +1,4 @@
-"""Find identical subtrees in linear time, exactly: one table lookup a node, keys compared in full."""
+"""Find identical subtrees in linear time, exactly: one table lookup per node, keys compared in full."""
 
 import numpy as np
 
