@@ -4,7 +4,7 @@ import re
 from pathlib import Path
 
 from arbora import plot
-from arbora.report import clusters, columns, parameters, posterior, rows
+from arbora.report import clusters, columns, parameters, posterior, rows, silhouettes
 from arbora.report import tree_drawings as drawn
 
 PAGE = (Path(__file__).parents[2] / "docs" / "report.md").read_text(encoding="utf-8")
@@ -21,7 +21,7 @@ def test_the_page_tells_the_limits_in_force() -> None:
     limits = [
         *(
             columns.MAX_ITEMS,
-            clusters.MAX_SILHOUETTES,
+            silhouettes.MAX_SILHOUETTES,
             clusters.MAX_GROUPS,
             drawn.MAX_TREE_NODES,
             drawn.MAX_DRAWN_NODES,

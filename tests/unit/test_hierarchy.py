@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from scipy.cluster.hierarchy import fcluster, is_valid_linkage
 
 from arbora import Hierarchy
-from arbora.evaluate.hierarchy import HierarchyError
+from arbora.evaluate.stored_hierarchy import HierarchyError
 from arbora.inference.diagnostics import canonical
 from arbora.io import read_newick
 

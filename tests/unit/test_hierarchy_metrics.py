@@ -7,7 +7,7 @@ import pytest
 from scipy.cluster.hierarchy import fcluster, linkage
 from sklearn.metrics import f1_score
 
-from arbora.evaluate.hierarchy import Hierarchy, HierarchyError
+from arbora.evaluate.hierarchy import Hierarchy
 from arbora.evaluate.hierarchy_metrics import (
     dasgupta_cost,
     f_measure,
@@ -18,6 +18,7 @@ from arbora.evaluate.hierarchy_metrics import (
     similarity,
     tree_purity,
 )
+from arbora.evaluate.stored_hierarchy import HierarchyError
 
 
 def some_levels(rng, n=25, depth=3):

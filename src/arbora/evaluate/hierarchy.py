@@ -14,16 +14,11 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from .. import notebook
-from ..errors import ArboraError, MissingDependencyError
+from ..errors import MissingDependencyError
+from .stored_hierarchy import HierarchyError, stored_columns
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-MOST_LEVELS = 10**6  # of a stored hierarchy
-
-
-class HierarchyError(ArboraError, ValueError):
-    """Groups that should make a hierarchy do not."""
 
 
 @dataclass(frozen=True, eq=False)
@@ -303,7 +298,7 @@ class Hierarchy:
 
     @classmethod
     def from_dict(cls, stored: dict[str, Any]) -> Self:
-        """The hierarchy that `to_dict` told of.
+        """The hierarchy that `to_dict` returned.
 
         Parameters
         ----------
@@ -315,37 +310,11 @@ class Hierarchy:
         Hierarchy
             The hierarchy.
         """
-        try:
-            nodes, names = stored["nodes"], tuple(map(str, stored["names"]))
-            if not isinstance(nodes, list) or not nodes or not isinstance(stored["names"], (list, tuple)):
-                raise HierarchyError("not a hierarchy: nodes and names must be lists, and there must be a root")
-            rows = _stored_weights([node.get("node_weight") for node in nodes])
-            told = [(node["parent"], node["level"], node["data"], node.get("size")) for node in nodes]
-        except (KeyError, TypeError, AttributeError) as error:
-            raise HierarchyError(f"not a hierarchy ({error!r}); wanted what to_dict or to_json gave") from None
-        leaf = np.full(len(names), -1, np.int64)
-        levels = [row[1] for row in told]
-        for z, (parent, level, data, _) in enumerate(told):
-            _check_stored_node(z, parent, level, levels)
-            for n in data if isinstance(data, list) else [data]:
-                if not _is_whole(n) or not n < len(names):
-                    raise HierarchyError(
-                        f"not a hierarchy: node {z}: datum {n!r}; wanted whole numbers from 0 to {len(names) - 1}"
-                    )
-                if leaf[n] >= 0:
-                    raise HierarchyError(
-                        f"not a hierarchy: node {z}: datum {n} is at node {leaf[n]}, too; wanted one node for each"
-                    )
-                leaf[n] = z
-        if (leaf < 0).any():
-            raise HierarchyError(
-                f"not a hierarchy: datum {int(np.argmin(leaf))} is at no node; wanted one node for each"
-            )
-        above = np.array([-1 if row[0] is None else row[0] for row in told], np.int64)
-        tree = cls(above, np.array(levels, np.int64), leaf, names, rows)
-        for z, row in enumerate(told):
-            if row[3] is not None and row[3] != tree.size[z]:
-                raise HierarchyError(f"not a hierarchy: node {z}: size {row[3]!r}, but it holds {tree.size[z]} data")
+        columns, size = stored_columns(stored)
+        tree = cls(*columns)
+        for z, told in enumerate(size):
+            if told is not None and told != tree.size[z]:
+                raise HierarchyError(f"not a hierarchy: node {z}: size {told!r}, but it holds {tree.size[z]} data")
         return tree
 
     def to_json(self) -> str:
@@ -398,43 +367,6 @@ class Hierarchy:
             if z:
                 waiting[self.parent[z]].append((one, size))
         return rows
-
-
-def _is_whole(value: Any) -> bool:
-    """Whether a value is a whole number of 0 or more, as JSON has them."""
-    return isinstance(value, (int, np.integer)) and not isinstance(value, bool) and bool(value >= 0)
-
-
-def _check_stored_node(z: int, parent: Any, level: Any, levels: Sequence[Any]) -> None:
-    """Raise unless node z may follow those before it, whose levels are known to be right."""
-    if z == 0:
-        if parent is not None or level != 0 or not _is_whole(level):
-            raise HierarchyError(
-                f"not a hierarchy: node 0: parent {parent!r}, level {level!r}; wanted the root, without one, at 0"
-            )
-        return
-    if not _is_whole(parent) or parent >= z:
-        raise HierarchyError(
-            f"not a hierarchy: node {z}: parent {parent!r}; wanted one of the nodes before it, 0 to {z - 1}"
-        )
-    if not _is_whole(level) or not levels[parent] < level <= MOST_LEVELS:
-        least = levels[parent] + 1
-        raise HierarchyError(
-            f"not a hierarchy: node {z}: level {level!r}, below level {least - 1}; wanted {least} to {MOST_LEVELS}"
-        )
-
-
-def _stored_weights(rows: list[Any]) -> Floats | None:
-    """Weights of components at each node, of all nodes or of none."""
-    if all(row is None for row in rows):
-        return None
-    try:
-        table = np.array(rows, np.float64)
-    except (TypeError, ValueError) as error:
-        raise HierarchyError(f"not a hierarchy: node_weight: {error}; wanted as many numbers at each node") from None
-    if table.ndim != 2 or not np.isfinite(table).all() or (table < 0).any():
-        raise HierarchyError("not a hierarchy: node_weight: wanted as many finite numbers of 0 or more at each node")
-    return table
 
 
 def _rank_in_level(level: Ints) -> Ints:

@@ -12,7 +12,8 @@ from scipy.cluster.hierarchy import linkage
 from sklearn.utils.validation import check_array
 
 from ..inference.diagnostics import cut_levels
-from .hierarchy import Hierarchy, HierarchyError
+from .hierarchy import Hierarchy
+from .stored_hierarchy import HierarchyError
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]

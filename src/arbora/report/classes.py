@@ -8,8 +8,9 @@ from ..evaluate.agreement import class_facts
 from ..evaluate.summary import common_folder, tree_names
 from ..evaluate.wording import counted
 from . import columns as col
-from .clusters import Grouped, as_forest_with, data_facts, gather_groups, parameters
+from .clusters import as_forest_with, data_facts, gather_groups, parameters
 from .gather import Context
+from .grouped import Grouped
 
 MAX_NOVEL = 40
 

@@ -2,14 +2,13 @@
 
 from collections.abc import Sequence
 from dataclasses import asdict
-from typing import Any, NamedTuple, cast
+from typing import Any, cast
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ..errors import SettingError
-from ..evaluate.agreement import Agreement
-from ..evaluate.metrics import silhouette_samples, slot_label_counts
+from ..evaluate.metrics import slot_label_counts
 from ..evaluate.summary import Cluster, Summary, summarise, tree_names
 from ..evaluate.wording import counted
 from ..forest.forest import Forest
@@ -20,35 +19,18 @@ from ..models.patterns import Namer
 from . import columns as col
 from .gather import Context
 from .group_names import describe_groups
+from .grouped import Grouped, border, confusion
 from .maps import Marks, gather_lattice, gather_maps, gather_plane
+from .silhouettes import gather_silhouettes
 from .tree_drawings import Words, draw_typical
 
-MAX_GROUPS = 60  # told one by one
-MAX_SILHOUETTES = 3_000  # trees; the time grows with the square of their number
-MAX_CURVE = 60  # bars of one cluster
-MAX_BORDER = 40
-MAX_CLASSES = 60
+MAX_GROUPS = 60  # described one by one
 MAX_SKELETON = 600  # characters
 MAX_LIKELY, MAX_UNSURE = 4, 2_000  # groups of a tree that is not sure of its own, and such trees
 SURE = 0.995  # beyond it, another group is not worth a word
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
-
-
-class Grouped(NamedTuple):
-    """Trees and the groups they are in."""
-
-    forest: Forest
-    label: Ints  # number of the group of each tree
-    proba: Floats | None  # [tree, group number]; a last column more is a group never seen
-    called: dict[int, str]  # what a group is called, where its number is not its name
-    noun: str  # what a group is
-    training: bool  # these trees are those of the fit
-
-    def name(self, number: int) -> str:
-        """What the page calls a group; shortened like every name."""
-        return col.shortened(self.called.get(number, str(number)))
 
 
 def as_forest_with(data: Any, context: Context) -> Forest:
@@ -126,20 +108,11 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
     rank = np.searchsorted(numbers, grouped.label)
     shown = col.spread(forest.n_trees, col.MAX_ITEMS)
     names = tree_names(forest)
+    silhouette, curves = gather_silhouettes(model, grouped, rank, len(numbers))
+    items, classes = _items(grouped, names, (rank, shown), silhouette, context.path)
     notes: list[str] = []
-    silhouette, curves = _silhouette(model, grouped, rank, len(numbers))
-    items = col.named([names[t] for t in shown], context.path)
-    items |= {"group": rank[shown].tolist(), "size": forest.sizes[shown].tolist()}
     if len(shown) < forest.n_trees:
         notes.append(f"{len(shown):,} of {forest.n_trees:,} trees, evenly spread, are on the map and in the list.")
-    if silhouette is not None:
-        items["silhouette"] = col.rounded(silhouette[shown], 2)
-    classes: list[str] = []
-    if forest.target is not None:
-        known = [str(name) for name in forest.target.tolist()]
-        classes = sorted(set(known), key=natural_order)
-        number = {name: c for c, name in enumerate(classes)}
-        items["known"] = [number[known[t]] for t in shown]
     page: dict[str, Any] = {
         "noun": grouped.noun,
         "item": "tree",
@@ -165,14 +138,32 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
     words = Words()
     page |= draw_typical(model, forest, shown, [*page["groups"], *page.get("joined", [])], words)
     page["words"] = [col.shortened(word) for word in words.listed]
-    if grouped.proba is not None:
-        items["p"] = col.rounded(_own_probability(grouped)[shown])
-        items["likely"] = _likely(grouped, shown)
     if len(page["groups"]) < len(numbers):
         notes.append(f"{len(page['groups'])} of {len(numbers)} {grouped.noun}s, the largest, are described one by one.")
     page["n_groups"] = len(numbers)
     page["group_names"] = [grouped.name(n) for n in numbers]
     return page
+
+
+def _items(
+    grouped: Grouped, names: Sequence[str], place: tuple[Ints, Ints], silhouette: Floats | None, path: str
+) -> tuple[dict[str, Any], list[str]]:
+    """Columns of the trees that are listed, and the known classes; `place` has ranks of groups and the listed trees."""
+    forest, (rank, shown) = grouped.forest, place
+    items = col.named([names[t] for t in shown], path)
+    items |= {"group": rank[shown].tolist(), "size": forest.sizes[shown].tolist()}
+    if silhouette is not None:
+        items["silhouette"] = col.rounded(silhouette[shown], 2)
+    classes: list[str] = []
+    if forest.target is not None:
+        known = [str(name) for name in forest.target.tolist()]
+        classes = sorted(set(known), key=natural_order)
+        number = {name: c for c, name in enumerate(classes)}
+        items["known"] = [number[known[t]] for t in shown]
+    if grouped.proba is not None:
+        items["p"] = col.rounded(_own_probability(grouped)[shown])
+        items["likely"] = _likely(grouped, shown)
+    return items, classes
 
 
 def _given_names(context: Context, grouped: Grouped) -> dict[int, str]:
@@ -290,88 +281,6 @@ def _map(model: Any, grouped: Grouped, shown: Ints) -> dict[str, Any]:
         return gather_plane(model, model.transform(grouped.forest)[shown], counted, marks)
     codes, what = model.map_codes(grouped.forest, grouped.training)
     return gather_maps(codes, marks._replace(what=what), shown)
-
-
-# ---- silhouettes ----------------------------------------------------------------------------------------------------
-
-
-def _silhouette(model: Any, grouped: Grouped, rank: Ints, n_groups: int) -> tuple[Floats | None, dict[str, Any] | None]:
-    """Silhouette of each tree (nan where not computed), and bars by group."""
-    if n_groups < 2 or n_groups >= grouped.forest.n_trees or getattr(model, "labels", True) is False:
-        return None, None
-    own = grouped.training and "distances" in model.page_parts()
-    chosen = col.spread(grouped.forest.n_trees, MAX_SILHOUETTES)
-    label = rank[chosen]
-    if not 2 <= len(np.unique(label)) < len(chosen):
-        return None, None
-    if own:
-        from sklearn.metrics import silhouette_samples as by_distance
-
-        score = by_distance(model.distances(chosen, chosen), label, metric="precomputed")
-    else:
-        score = silhouette_samples(slot_label_counts(grouped.forest.take(chosen)), label)
-    values = np.full(grouped.forest.n_trees, np.nan)
-    values[chosen] = score
-    what = "the distances of the model" if own else "Ruzicka's distance of counts of labels by place"
-    some = f" of {len(chosen):,} trees, evenly spread," if len(chosen) < len(values) else ""
-    about = (
-        f"How much nearer{some} a tree is to its own {grouped.noun} than to the next, by {what}: 1 is at home, 0 on "
-        f"the border, below 0 nearer to others. The model does not look at this measure."
-    )
-    bars = [_bars(score[label == c]) for c in range(n_groups)]
-    size = np.bincount(rank, minlength=n_groups).tolist()
-    return values, {"mean": col.figure(float(score.mean()), 2), "bars": bars, "sizes": size, "about": about}
-
-
-def _bars(score: Floats) -> list[Any]:
-    """Sorted, best first; of many, those at even distances."""
-    return col.rounded(np.sort(score)[::-1][col.spread(len(score), MAX_CURVE)] if len(score) else score, 2)
-
-
-# ---- known classes and the border -----------------------------------------------------------------------------------
-
-
-def confusion(agreement: Agreement | None, grouped: Grouped) -> dict[str, Any] | None:
-    """Trees by known class and group; the largest of each, if there are very many."""
-    if agreement is None:
-        return None
-    table = np.array(agreement.table)
-    rows = np.sort(np.argsort(-table.sum(axis=1), kind="stable")[:MAX_CLASSES])
-    places = np.sort(np.argsort(-table.sum(axis=0), kind="stable")[:MAX_CLASSES])
-    hidden = table.size - len(rows) * len(places)
-    note = f" Only the {len(rows)} largest classes and {len(places)} largest groups are shown." if hidden else ""
-    return {
-        "rows": [col.shortened(agreement.classes[r]) for r in rows],
-        "columns": [_head(grouped, agreement.clusters[c]) for c in places],
-        "table": table[np.ix_(rows, places)].tolist(),
-        "places": places.tolist(),
-        "about": f"Adjusted Rand index {agreement.ari:.3f}, normalised mutual information {agreement.nmi:.3f}."
-        f"{note} Shade: share of the class.",
-    }  # fmt: skip
-
-
-def _head(grouped: Grouped, number: int) -> str:
-    """A group as the head of a narrow column: classes by their names, clusters by their numbers."""
-    return "new" if number < 0 else str(number) if grouped.noun == "cluster" else grouped.name(number)
-
-
-def border(grouped: Grouped, names: Sequence[str], folder: str) -> dict[str, Any] | None:
-    """Trees whose two best groups are closest, the closest first."""
-    proba = grouped.proba
-    if proba is None or proba.shape[1] < 2:
-        return None
-    order = np.argsort(-proba, axis=1, kind="stable")[:, :2]
-    best, second = np.take_along_axis(proba, order, axis=1).T
-    n_near = int((best < 0.99).sum())
-    listed = np.argsort(best - second, kind="stable")[: min(MAX_BORDER, n_near)]
-    return {
-        "n": n_near,
-        "rows": [
-            [col.shortened(names[t].removeprefix(folder)), grouped.name(int(order[t, 0])), col.figure(float(best[t])),
-             grouped.name(int(order[t, 1])), col.figure(float(second[t]))]
-            for t in listed
-        ],
-    }  # fmt: skip
 
 
 # ---- fit ------------------------------------------------------------------------------------------------------------

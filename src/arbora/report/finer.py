@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 
 from ..evaluate.agreement import agree
 from ..models.patterns import Namer
-from .clusters import Grouped, confusion
+from .grouped import Grouped, confusion
 from .levels import MAX_LOOKED_AT, costs, other_cards
 
 MAX_FINER = 6

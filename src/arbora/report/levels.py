@@ -13,7 +13,8 @@ from ..evaluate.summary import common_folder, summarise, tree_names
 from ..models.merging import Level, coarser_levels
 from ..models.patterns import Namer
 from . import columns as col
-from .clusters import Grouped, border, card
+from .clusters import card
+from .grouped import Grouped, border
 
 MAX_LEVELS = 12
 MAX_LOOKED_AT = 200_000  # trees times levels

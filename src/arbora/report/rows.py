@@ -12,8 +12,8 @@ from ..evaluate.projection import plane
 from ..evaluate.wording import counted
 from ..inference import diagnostics
 from . import columns as col
-from .clusters import Grouped, confusion
 from .gather import Context
+from .grouped import Grouped, confusion
 from .posterior import chain_facts, group_count, together, traces
 
 MAX_NODES = 1_500
