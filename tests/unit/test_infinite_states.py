@@ -215,6 +215,27 @@ def test_files_keep_learnt_states_and_a_full_bound_warns(direction, tmp_path):
 
 @pytest.mark.compiled
 @directions
+@pytest.mark.filterwarnings("ignore::DeprecationWarning")
+@pytest.mark.filterwarnings("ignore::arbora.errors.StatesUsedUpWarning")
+def test_stores_threads_and_clusters_give_the_same(direction, tmp_path):
+    dask = pytest.importorskip("distributed")
+    forest = make_asymmetric_trees(10, random_state=0)
+    store = ab.ForestStore.write(forest, tmp_path / "trees.store", shard_nodes=200)
+    settings = {"max_states": 4, "direction": direction, "random_state": 0, "tol": 0, "max_iter": 2, "n_init": 1}
+    here = ab.HiddenTreeMixture(2, "infer", **settings).fit(store)
+    cluster = dask.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=":0")
+    with cluster, dask.Client(cluster) as client, ab.distributed(client):
+        there = ab.HiddenTreeMixture(2, "infer", **settings).fit(ab.ForestStore(store.path))
+    threads = ab.HiddenTreeMixture(2, "infer", n_jobs=2, **settings).fit(store)
+    whole = ab.HiddenTreeMixture(2, "infer", **settings).fit(forest)
+    for name in ("state_weight_", "emission_prob_", "n_states_"):
+        np.testing.assert_array_equal(getattr(there, name), getattr(here, name))
+        np.testing.assert_array_equal(getattr(threads, name), getattr(here, name))
+        np.testing.assert_allclose(getattr(whole, name), getattr(here, name), rtol=1e-8, atol=1e-200)
+
+
+@pytest.mark.compiled
+@directions
 @pytest.mark.filterwarnings("ignore::arbora.errors.StatesUsedUpWarning")
 def test_the_infinite_mixture_learns_states_of_its_groups(direction, tmp_path):
     forest = make_asymmetric_trees(15, random_state=0)
