@@ -47,7 +47,7 @@ def shock_tree(picture: Any) -> tuple[list[int], list[list[float]]] | None:
     """Parents of the branches, children first, and their three numbers; None where there is nothing to see."""
     from skimage.morphology import medial_axis
 
-    axis, radius = medial_axis(picture, return_distance=True)
+    axis, radius = medial_axis(picture, return_distance=True, rng=0)  # it breaks ties by draws
     if axis.sum() < 5:
         return None
     full = np.ones((3, 3), int)
