@@ -7,7 +7,7 @@ from scipy.special import gammaln
 from sklearn.metrics import adjusted_rand_score
 
 import arbora as ab
-from arbora.models.grammar.start import MOST_TREES, _copies
+from arbora.models.grammar.start import MOST_TREES, copies
 from arbora.models.patterns import communities as cm
 from arbora.models.patterns import marginals as mg
 from arbora.models.patterns import search as se
@@ -142,10 +142,10 @@ def test_copies_of_a_tree_count_in_the_start_of_label_chains():
 
 def test_many_copies_are_drawn():
     weight = np.array([1e7, 0.0, 2e7, 0.25])
-    drawn = _copies(weight, np.random.default_rng(0))
+    drawn = copies(weight, np.random.default_rng(0), MOST_TREES)
     assert len(drawn) == MOST_TREES
     assert set(drawn) <= {0, 2, 3}
-    assert np.bincount(_copies(np.array([3.0, 0.0, 0.25]), np.random.default_rng(0))).tolist() == [3, 0, 1]
+    assert np.bincount(copies(np.array([3.0, 0.0, 0.25]), np.random.default_rng(0), 9)).tolist() == [3, 0, 1]
 
 
 @pytest.mark.parametrize("n", [5, 15, 50])

@@ -222,7 +222,7 @@ def test_without_context_and_burstiness_it_is_a_mixture_of_multinomials():
 
 
 @pytest.mark.parametrize("burst", ["learn", 0.0, 0.5])
-@pytest.mark.parametrize("start", ["communities", "random"])
+@pytest.mark.parametrize("start", ["patterns", "communities", "random"])
 @pytest.mark.parametrize("make", [make_documents, make_asymmetric_trees])
 def test_the_objective_never_falls(make, start, burst):
     forest = make(20, random_state=1)
@@ -255,11 +255,10 @@ def test_the_objective_is_that_of_the_parameters():
 
 def test_a_step_that_halves_the_counts_would_be_seen_to_fall():
     """The planted bug: effective counts taken at the wrong burstiness break the rise."""
-    trees = fitting.trees_of(
-        make_documents(20, random_state=1), ev.alphabet_of(make_documents(20, random_state=1)), None
-    )
-    rng = np.random.default_rng(0)
-    model = fitting.started(trees, fitting.first_resp(rng, trees, 4, "random"), 0.5)
+    forest = make_documents(20, random_state=1)
+    trees = fitting.trees_of(forest, ev.alphabet_of(forest), None)
+    starts = fitting.starts_of(forest, trees, "random")
+    model = fitting.started(trees, starts(np.random.default_rng(0), 4), 0.5)
     prior = em.prior_of(trees.data, model)
     state = em.evaluate(trees.data, prior, model)
     history = []

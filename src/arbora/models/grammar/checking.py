@@ -11,7 +11,7 @@ from ..settings import check_choice, check_count, check_gamma, check_integer, ch
 from . import backoff
 from .events import MAX_JUMP, ROOT, Alphabet
 
-STARTS = ("communities", "random")
+STARTS = ("patterns", "communities", "random")
 NUMBERS = ("knee", "process")
 
 

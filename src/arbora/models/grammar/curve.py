@@ -58,13 +58,15 @@ def component_curve(model: Any, X: Any, numbers: Sequence[int] = NUMBERS) -> Cur
     return curve_of(wanted, values)
 
 
-def at_knee(rng: np.random.Generator, trees: fitting.Trees, plan: fitting.Plan) -> tuple[fitting.Fit, Curve]:
+def at_knee(
+    rng: np.random.Generator, trees: fitting.Trees, plan: fitting.Plan, starts: fitting.Starts
+) -> tuple[fitting.Fit, Curve]:
     """One fit for each number, as many as there are distinct trees at most; that at the knee, and the curve."""
     numbers, results, values = [], [], []
     for n in NUMBERS:
         if n > min(trees.events.n_trees, fitting.most_components(trees)):
             break
-        result = fitting.best_start(rng, trees, n, plan)
+        result = fitting.best_start(rng, trees, n, plan, starts)
         numbers.append(n)
         results.append(result)
         values.append(fitting.left_out(result.model, trees))

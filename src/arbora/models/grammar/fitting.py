@@ -1,6 +1,7 @@
 """Fits of a mixture of label chains: data, starts, EM at a fixed prior, stepwise EM."""
 
 import logging
+from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -13,6 +14,7 @@ from .burstiness import urns_of
 from .em import Chains, Data, ScoredModel
 from .events import Alphabet, Distinct, Events, Ints, distinct, events_of
 from .leave_one_out import leave_one_out
+from .pattern_start import PatternStart
 
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
@@ -49,14 +51,27 @@ def over(events: Events, key: Ints) -> Events:
     return events._replace(key=key, cell=np.searchsorted(key, events.key)[events.cell])
 
 
-def first_resp(rng: np.random.Generator, trees: Trees, n_components: int, how: str) -> Floats:
-    """Responsibilities to start from: clusters of the trees, or a random component for each distinct tree."""
+Starts = Callable[[np.random.Generator, int], Floats]  # responsibilities of so many components to start from
+
+
+def starts_of(forest: Any, trees: Trees, how: str) -> Starts:
+    """Starts from clusters of the trees, or from a random component for each distinct tree.
+
+    Patterns do not see empty slots, so trees with gaps start from communities in their place.
+    """
     weight = trees.data.weight
-    if how == "random" or n_components == 1:
-        label = rng.integers(0, n_components, len(weight))
-    else:
-        label = start.clusters(trees.events, trees.n_trees, weight, n_components, rng)
-    return em.labels_as_resp(label, weight, n_components)
+    patterns: list[PatternStart] = []  # found when first asked for
+
+    def label_of(rng: np.random.Generator, n: int) -> Ints:
+        if how == "random" or n == 1:
+            return rng.integers(0, n, len(weight))
+        if how == "communities" or trees.data.alphabet.positional:
+            return start.clusters(trees.events, trees.n_trees, weight, n, rng)
+        if not patterns:
+            patterns.append(PatternStart(forest, trees.tree_row, weight, rng))
+        return patterns[0].clusters(n, rng)
+
+    return lambda rng, n: em.labels_as_resp(label_of(rng, n), weight, n)
 
 
 def started(trees: Trees, resp: Floats, tau: float | None) -> Chains:
@@ -70,7 +85,6 @@ def started(trees: Trees, resp: Floats, tau: float | None) -> Chains:
 class Plan(NamedTuple):
     """Settings of EM."""
 
-    start: str
     tau: float | None  # burstiness; None learns it
     n_init: int
     max_iter: int
@@ -110,12 +124,11 @@ def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float)
     return Fit(state.model, history, False, False)
 
 
-def best_start(rng: np.random.Generator, trees: Trees, n_components: int, plan: Plan) -> Fit:
+def best_start(rng: np.random.Generator, trees: Trees, n_components: int, plan: Plan, starts: Starts) -> Fit:
     """The best of some runs of EM."""
     results: list[Fit] = []
     while len(results) < plan.n_init and not (results and results[-1].interrupted):
-        resp = first_resp(rng, trees, n_components, plan.start)
-        model = started(trees, resp, plan.tau)
+        model = started(trees, starts(rng, n_components), plan.tau)
         results.append(run(trees, model, plan.tau is None, plan.max_iter, plan.tol))
     return max(results, key=lambda result: result.history[-1])
 

@@ -47,8 +47,9 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         name; see `hierarchy_`.
     burstiness : float or "learn", default "learn"
         How much a tree repeats itself; 0 is a plain mixture of multinomials.
-    start : {"communities", "random"}, default "communities"
-        Start of EM: from communities of trees with like counts, or at random.
+    start : {"patterns", "communities", "random"}, default "patterns"
+        Start of EM: from the groups that `PatternMixture` finds, from communities of trees with like counts, or at
+        random.  Trees with empty slots, which patterns do not see, start from communities in place of patterns.
     n_init : int, default 1
         Number of starts; the one with the highest objective is kept.  A higher objective is not always a better
         clustering.
@@ -169,7 +170,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         *,
         number: Literal["knee", "process"] = "knee",
         burstiness: Literal["learn"] | float = "learn",
-        start: str = "communities",
+        start: str = "patterns",
         n_init: int = 1,
         max_iter: int = 100,
         tol: float = 1e-3,
@@ -239,11 +240,12 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
                 )
             return self._fit_process(rng, forest, trees)
         curve = None
+        starts = fitting.starts_of(forest, trees, self.start)
         if self.n_components is None:
-            best, curve = at_knee(rng, trees, self._plan())
+            best, curve = at_knee(rng, trees, self._plan(), starts)
         else:
             fitting.check_size(trees, self.n_components)
-            best = fitting.best_start(rng, trees, self.n_components, self._plan())
+            best = fitting.best_start(rng, trees, self.n_components, self._plan(), starts)
         self._keep(best, forest, trees)
         self._keep_total(best.model, float(trees.data.weight.sum()))
         if curve is not None:
@@ -259,7 +261,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
 
     def _plan(self) -> fitting.Plan:
         tau = None if self.burstiness == "learn" else float(self.burstiness)
-        return fitting.Plan(self.start, tau, self.n_init, self.max_iter, self.tol)
+        return fitting.Plan(tau, self.n_init, self.max_iter, self.tol)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the counts towards those of this batch; shorter contexts and strengths follow.
@@ -290,7 +292,8 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
             self.n_batches_ = 0
             trees = fitting.trees_of(forest, alphabet_of(forest), weight)
             fitting.check_size(trees, self.n_components)
-            resp = fitting.first_resp(resolve_seed(self.random_state), trees, self.n_components, self.start)
+            starts = fitting.starts_of(forest, trees, self.start)
+            resp = starts(resolve_seed(self.random_state), self.n_components)
             model, seen, history = fitting.started(trees, resp, self._plan().tau), 0.0, []
             total = resp.sum(axis=0)
         else:

@@ -1,4 +1,4 @@
-"""Where EM starts: communities of trees with like cells (note.md, section 4)."""
+"""A start of EM: communities of trees with like cells (note.md, section 4)."""
 
 from typing import Any
 
@@ -58,17 +58,17 @@ def _unit_rows(rows: Any) -> Any:
 def clusters(events: Events, n_trees: Floats, weight: Floats, n_clusters: int, rng: np.random.Generator) -> Ints:
     """A cluster of each distinct tree; -1 for those that have no weight or are too many."""
     label = np.full(events.n_trees, -1, np.int64)
-    some, copy = np.unique(_copies(weight, rng), return_inverse=True)
+    some, copy = np.unique(copies(weight, rng, MOST_TREES), return_inverse=True)
     with threadpool_limits(1):  # matrices so small that threads only wait for each other
         features = directions(chosen(events, some), n_trees[some], rng)
         label[some[copy]] = communities.clusters(features[copy], n_clusters, rng)
     return label
 
 
-def _copies(weight: Floats, rng: np.random.Generator) -> Ints:
+def copies(weight: Floats, rng: np.random.Generator, most: int) -> Ints:
     """Distinct trees, each as often as it occurs: copies count.  Of many trees, so many drawn at random."""
-    if weight.sum() > MOST_TREES:
-        return np.repeat(np.arange(len(weight)), rng.multinomial(MOST_TREES, weight / weight.sum()))
+    if weight.sum() > most:
+        return np.repeat(np.arange(len(weight)), rng.multinomial(most, weight / weight.sum()))
     times = np.where(weight > 0, np.maximum(np.rint(weight), 1), 0)
     return np.repeat(np.arange(len(weight)), times.astype(np.int64))
 
