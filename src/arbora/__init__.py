@@ -30,6 +30,7 @@ _HOME = {
     "edit_distance": "models.edit.distance",
     "edit_distances": "models.edit.distance",
     "edit_mapping": "models.edit.distance",
+    "union_distances": "models.unions.union_costs",
     "load": "models",
     "TreeUnion": "models",
     **dict.fromkeys(MODELS, "models"),
@@ -63,6 +64,7 @@ if TYPE_CHECKING:
     from .io.formats import *
     from .models import *
     from .models.edit.distance import edit_distance, edit_distances, edit_mapping
+    from .models.unions.union_costs import union_distances
 
 
 def __getattr__(name: str) -> "Any":

@@ -283,7 +283,7 @@ def test_distances_by_union_are_those_of_enumeration():
     def together(s, t):
         return best_by_enumeration(unions[s], unions[t], held[s], held[t], columns, np.inf)
 
-    found = ab.edit_distances(forest, ordered=False, labels=False, costs="union", content=ALL)
+    found = ab.union_distances(forest, labels=False, content=ALL)
     for s, t in combinations(range(forest.n_trees), 2):
         assert found[s, t] == pytest.approx(together(s, t) - (together(s, s) + together(t, t)) / 2.0, abs=1e-9)
     assert (found[~np.eye(len(found), dtype=bool)] > 0).all()
@@ -292,21 +292,13 @@ def test_distances_by_union_are_those_of_enumeration():
 
 def test_distances_by_union_see_content_and_labels():
     forest = two_classes(n=4)
-    bare = ab.edit_distances(forest, ordered=False, labels=False, costs="union")
+    bare = ab.union_distances(forest, labels=False)
     assert bare.max() == 0.0
-    told = ab.edit_distances(forest, ordered=False, labels=False, costs="union", content="auto")
+    told = ab.union_distances(forest, labels=False, content="auto")
     same = forest.target[:, None] == forest.target
     assert told[same].max() < told[~same].min()
-    words = ab.edit_distances([("a", ["b"]), ("a", ["c"])], ordered=False, costs="union")
+    words = ab.union_distances([("a", ["b"]), ("a", ["c"])])
     assert words[0, 1] > 0.0
-
-
-def test_distances_by_union_refuse_what_they_do_not_do():
-    trees = [("a", ["b"]), "a"]
-    with pytest.raises(SettingError, match="without order"):
-        ab.edit_distances(trees, costs="union")
-    with pytest.raises(SettingError, match="costs='union' only"):
-        ab.edit_distances(trees, content="auto")
 
 
 # ---- modes ----------------------------------------------------------------------------------------------------------

@@ -10,16 +10,16 @@ import hashlib
 import os
 import warnings
 from collections.abc import Callable
-from typing import Any, Literal, NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ForestError, InexactWarning, SettingError
+from ...errors import ForestError, InexactWarning
 from ...files.container import digest
 from ...forest.forest import Forest
 from ..forest_estimator import read_or_convert
-from ..settings import check_choice, check_count, n_threads
+from ..settings import check_count, n_threads
 from .costs import Costs, NodeCost, RenameCost, make_costs
 from .kernels import tree_cliques, tree_edit
 from .matrix_filling import Filling
@@ -191,8 +191,6 @@ def edit_distances(
     insert: NodeCost = 1.0,
     rename: RenameCost = 1.0,
     budget: int = tree_cliques.BUDGET,
-    costs: Literal["given", "union"] = "given",
-    content: Any = None,
     n_jobs: int | None = None,
     progress: bool | None = None,
     checkpoint: str | os.PathLike[str] | None = None,
@@ -209,11 +207,6 @@ def edit_distances(
         The trees; without Y, those of X are compared with each other.
     ordered, labels, delete, insert, rename, budget
         As in `edit_distance`.
-    costs : {"given", "union"}, default "given"
-        "union" takes costs from the entropies of unions, in nats, learnt from the trees of X: unordered trees, Y left
-        out.  A pair of nodes costs by how unlike their labels, if these matter, and their content are.
-    content : dict, "auto" or None, default None
-        Columns of content that matter with costs="union", as in `TreeUnionMixture`.
     n_jobs : int or None, default None
         Threads; -1 uses all processors.  The result does not depend on it.
     progress : bool or None, default None
@@ -237,22 +230,13 @@ def edit_distances(
            [1., 2., 0.]])
     """
     check_count("budget", budget)
-    check_choice("costs", costs, ("given", "union"))
     forest = read_or_convert(X)
-    if costs == "union":
-        if ordered or Y is not None:
-            raise SettingError("costs='union' compares the trees of X without order: give ordered=False, and no Y")
-        from ..unions.union_costs import union_distances
-
-        return union_distances(forest, labels, content, n_jobs)
-    if content is not None:
-        raise SettingError("content matters with costs='union' only")
     other = None if Y is None else read_or_convert(Y)
     both = forest if other is None else Forest.concat([bare(forest), bare(other)])
-    table = make_costs(both.vocabulary, labels, delete, insert, rename)
+    costs = make_costs(both.vocabulary, labels, delete, insert, rename)
     both = both if labels else without_labels(both)
     cut = None if other is None else forest.n_trees
-    return all_distances(both, cut, table, ordered, budget, n_jobs, progress, checkpoint, keep_checkpoint)
+    return all_distances(both, cut, costs, ordered, budget, n_jobs, progress, checkpoint, keep_checkpoint)
 
 
 def all_distances(

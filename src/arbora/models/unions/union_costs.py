@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...forest.forest import Forest
+from ..forest_estimator import read_or_convert
 from ..settings import n_threads
 from .node_codes import make_code
 from .packed import UnionStore
@@ -26,8 +26,39 @@ Floats = NDArray[np.float64]
 SPREAD = 0.1  # as the default of TreeUnionMixture
 
 
-def union_distances(forest: Forest, labels: bool, content: Any, n_jobs: int | None) -> Floats:
-    """Distances of all trees among themselves, in nats."""
+def union_distances(X: Any, *, labels: bool = True, content: Any = None, n_jobs: int | None = None) -> Floats:
+    """Edit distances of unordered trees, at costs taken from the entropies of unions.
+
+    A pair of nodes costs by how unlike their labels, if these matter, and their content are.
+
+    Parameters
+    ----------
+    X : Forest or trees
+        The trees; they are compared with each other.
+    labels : bool, default True
+        Whether labels matter.
+    content : dict, "auto" or None, default None
+        Columns of content that matter, as in `TreeUnionMixture`.
+    n_jobs : int or None, default None
+        Threads; -1 uses all processors.  The result does not depend on it.
+
+    Returns
+    -------
+    ndarray of shape (n_trees, n_trees)
+        The distances, in nats.
+
+    See Also
+    --------
+    edit_distances : Distances at costs that you give, ordered or not.
+
+    Examples
+    --------
+    >>> union_distances([("a", ["b"]), "a", ("a", ["b"])]).round(2)
+    array([[0.  , 2.15, 0.  ],
+           [2.15, 0.  , 2.15],
+           [0.  , 2.15, 0.  ]])
+    """
+    forest = read_or_convert(X)
     columns = choose_content(content, SPREAD, forest)
     code = content_code(columns)
     samples = collect_samples(forest, labels, value_moments(code, content_values(columns, forest)))
