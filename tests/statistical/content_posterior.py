@@ -77,16 +77,16 @@ def distance(n_draws, seed=0, family=None):
     zero = np.zeros(1, np.int64)
     width = shard.n_units * N_STATES
     held = {}
-    kept = type(bags)._kept
+    parted = bags.content.parted
 
-    def spy(self, shard, k, drawn):
+    def spy(s, shard, drawn):
         cell = drawn[1]
-        first = self.layout.emission
+        first = bags.layout.emission
         mine = cell[(cell >= first) & (cell < first + width)] - first
         held["states"] = dict(zip((mine // N_STATES).tolist(), (mine % N_STATES).tolist(), strict=True))
-        return kept(self, shard, k, drawn)
+        return parted(s, shard, drawn)
 
-    bags._kept = spy.__get__(bags)
+    bags.content.parted = spy
     for _ in range(n_draws):
         drawn = bags.draw(rng, zero, params)
         cells = counts_by_component(drawn, zero, 1, bags.layout.end)

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 import numpy as np
 import pytest
+from sklearn.metrics import adjusted_rand_score
 
 import arbora as ab
 from arbora import Forest
@@ -49,7 +50,19 @@ def test_the_estimator_takes_content(tmp_path):
     assert set(model.content_params_) == {"label", "x", "n"}
     with pytest.raises(SettingError, match="labels alone"):
         model.new_group_evidence(forest)
-    with pytest.raises(SettingError, match="priors of columns of content are not learnt"):
-        ab.InfiniteHiddenTreeMixture(hyperprior=(1, 1), **given).fit(forest)
-    with pytest.raises(SettingError, match="labels alone"):
-        ab.InfiniteHiddenTreeMixture(direction="down", **given).fit(forest)
+    learnt = ab.InfiniteHiddenTreeMixture(hyperprior=(1, 1), **given).fit(forest)
+    assert learnt.priors_[1] != given["prior"]  # that of emissions
+    down = ab.InfiniteHiddenTreeMixture(direction="down", **given).fit(forest)
+    assert np.isfinite(down.history_).all()
+
+
+def test_splits_find_groups_of_numbers():
+    """From one group, as the label is the same everywhere."""
+    rng = np.random.default_rng(1)
+    forest = Forest.from_nested([("a", ["a", ("a", ["a"])])] * 60)
+    group = np.arange(60) % 3
+    forest = forest.with_content({"x": rng.normal(4.0 * np.repeat(group, forest.sizes), 1.0)})
+    given = {"n_states": 1, "n_iter": 30, "n_chains": 1, "n_start": 1, "random_state": 0, "until": "n_iter"}
+    model = ab.InfiniteHiddenTreeMixture(content={"x": "gaussian"}, **given).fit(forest)
+    assert model.trace_.info["n_splits"].sum() >= 1
+    assert adjusted_rand_score(group, model.labels_) > 0.9

@@ -4,19 +4,19 @@ All counts of a component lie in one flat vector of cells, so that what works on
 learning Dirichlet parameters) needs to know nothing of trees.
 """
 
-from typing import TYPE_CHECKING, Any, ClassVar, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.special import gammaln
 
-from ...errors import SettingError
 from ...forest.sharing import SharedForest
 from . import tree_model as tm
+from .content_bags import TreeNumbers, content_cells
 from .distributions import TINY
-from .emissions.labels import Labels
 from .kernels import draw_states
+from .kernels.number_marginals import N_MOMENTS, N_PRIOR
 from .kernels.split_bags import Bags, Layout, Table
 from .structure_terms import branching_prior
 from .switching_params import Counts, Params, Priors
@@ -29,15 +29,6 @@ Floats = NDArray[np.float64]
 
 # Counts are 32 bits wide; so many rejections happen only where a switch has all but no chance to hit a child.
 MOST_REJECTED = 2**30
-
-
-def labels_of(model: Any) -> Labels:
-    """The emission, if it has cells."""
-    if not isinstance(model.emission, Labels):
-        raise SettingError(
-            "update='gibbs' with direction='down' needs nodes with labels alone; take update='em' for content"
-        )
-    return model.emission
 
 
 def layout_of(model: "SwitchingTree") -> Layout:
@@ -82,28 +73,48 @@ def table_of(model: "SwitchingTree", priors: Priors) -> Table:
     counted = prior.copy()
     if model.absent == "slot":  # a root is never absent: the cell is there, and nothing is ever in it
         counted[layout_of(model).emission - 1] = 0.0
-    return Table(row, prior, np.bincount(row, counted).astype(np.float64))
+    return Table(row, prior, np.bincount(row, counted).astype(np.float64), numbers_of(model))
+
+
+def numbers_of(model: Any) -> Floats:
+    """Priors of columns of numbers, by cell of sums; none where nodes have labels alone."""
+    return np.zeros((0, N_PRIOR)) if model.emission.by_label else model.emission.number_priors(model.n_states)
 
 
 def counts_by_component(bags: Bags, label: NDArray[np.int64], n_components: int, n_cells: int) -> Floats:
-    """Sum of the bags of each component, [component, cell]."""
+    """Sum of the bags of each component, [component, cell]; behind the cells lie the sums of numbers."""
     length = bags.stop - bags.start
     entry = np.repeat(bags.start - np.append(0, np.cumsum(length)[:-1]), length) + np.arange(length.sum())
     key = np.repeat(label, length) * n_cells + bags.cell[entry]
     total = np.bincount(key, bags.times[entry], n_components * n_cells).astype(np.float64)
-    return total.reshape(n_components, n_cells)
+    total = total.reshape(n_components, n_cells)
+    if not bags.moments.n_cells:
+        return total
+    start, stop, cell, value, n_numbers = bags.moments
+    sums = np.zeros((n_components, n_numbers, N_MOMENTS))
+    np.add.at(sums, (np.repeat(label, stop - start), cell), value)  # entries lie in the order of trees
+    return np.concatenate([total, sums.reshape(n_components, -1)], axis=1)
+
+
+def emission_counts(model: Any, cells: Floats, part: slice, end: int) -> Any:
+    """Statistics of the emission of all components, from [component, cell] with sums of numbers behind the end."""
+    words = cells[:, part].T
+    if model.emission.by_label:
+        return model.emission.from_cells(words, model.n_states)
+    numbers = cells[:, end:].T.reshape(-1, N_MOMENTS, len(cells))
+    return model.emission.from_cells(words, model.n_states, numbers if len(numbers) else None)
 
 
 def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
     """Counts of all components in the shapes of their parameters from [component, cell]."""
     n = len(cells)
     tables: Any = model.tables
-    with_cells: Any = model.emission
-    leaf, emission, switch, transition, branching = (cells[:, part].T for part in kinds_of(model))
+    kinds = kinds_of(model)
+    leaf, _, switch, transition, branching = (cells[:, part].T for part in kinds)
     hits, misses = np.split(branching, 2)
     return Counts(
         leaf.reshape(*tables.leaf.shape, n),
-        with_cells.from_cells(emission, model.n_states),
+        emission_counts(model, cells, kinds[1], layout_of(model).end),
         switch,
         transition.reshape(*tables.transition.shape, n),
         np.stack([hits, hits + misses]),
@@ -114,12 +125,11 @@ def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
 class BagDrawer:
     """Draws hidden states of all trees and bags their counts, together with those of their shapes."""
 
-    splits: ClassVar[bool] = True  # whether bags say all that splits and merges need
-
     def __init__(self, batch: "Batch"):
         self.batch = batch
         self.model: SwitchingTree = batch.model  # type: ignore[assignment]
         self.layout = layout_of(self.model)
+        self.content = content_cells(self.model, self.layout, batch.shards)
         # Shapes do not change: their counts are taken once for every distinct tree.
         self.shape_counts = [_shape_counts(self.model, shard) for shard in batch.shards]
 
@@ -131,8 +141,8 @@ class BagDrawer:
             for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
                 mine = np.flatnonzero(label[rows] == k)
                 if len(mine):
-                    parts += self._draw_part(rng, k, one, flow, shard, self.shape_counts[s], mine, rows.start)
-        bags = join(parts, self.batch.n_trees)
+                    parts += self._draw_part(rng, s, one, flow, shard, mine, rows.start)
+        bags = join(parts, self.batch.n_trees, self.content)
         return _sum_duplicates(bags, self.layout.end) if self.model.absent == "renormalised" else bags
 
     def table(self, priors: Priors) -> Table:
@@ -148,36 +158,22 @@ class BagDrawer:
         return as_counts(self.model, cells)
 
     def _draw_part(
-        self,
-        rng: np.random.Generator,
-        k: int,
-        one: Params,
-        flow: Any,
-        shard: SharedForest,
-        shape: Any,
-        mine: Any,
-        at: int,
+        self, rng: np.random.Generator, s: int, one: Params, flow: Any, shard: SharedForest, mine: Any, at: int
     ) -> "list[Part]":
         part = shard.restrict(mine)
         roots = part.tree_root[part.tree_id]
-        offsets = self._offsets(shard)
+        lay, shape = self.layout, self.shape_counts[s]
+        more = 0 if self.content is None else self.content.more(shard)
+        offsets = (lay.leaf, lay.emission, lay.switch + more, lay.transition + more, lay.leaf_width, lay.end + more)
         with self.batch.workspaces.borrowed() as workspace:
             messages, _ = self.model.upward(flow, one, part, workspace)
             bags = draw_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
-        drawn = [Part(mine + at, *self._kept(shard, k, bags))]
+        drawn = with_content(self.content, s, shard, mine + at, bags)
         if shape is not None:
             drawn.append(from_sparse(mine + at, shape[shard.tree_id[mine]]))
         if self.model.absent == "renormalised":
             drawn.append(from_sparse(mine + at, self._draw_rejected(rng, one.switch[:, 0], shard, mine)))
         return drawn
-
-    def _offsets(self, shard: SharedForest) -> tuple[int, ...]:
-        """Where cells begin, as the kernel takes it."""
-        return (*self.layout[:4], self.layout.leaf_width, self.layout.end)
-
-    def _kept(self, shard: SharedForest, k: int, bags: Any) -> Any:
-        """Bags as they stay."""
-        return bags
 
     def _draw_rejected(self, rng: np.random.Generator, switch: Floats, shard: SharedForest, mine: Any) -> Any:
         """Switches that pointed to absent slots before one pointed to a present one: makes the update conjugate."""
@@ -205,21 +201,35 @@ class Part(NamedTuple):
     tree: NDArray[np.int64]
     start: NDArray[np.int64]
     cell: NDArray[np.int32]
-    times: NDArray[np.int32]
+    times: NDArray[Any]
+    numbers: TreeNumbers | None = None
 
 
-def from_sparse(tree: NDArray[np.int64], counts: Any) -> Part:
+def from_sparse(tree: NDArray[np.int64], counts: Any, kind: Any = np.int32) -> Part:
     counts = counts.tocsr()
-    return Part(tree, counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data.astype(np.int32))
+    return Part(tree, counts.indptr.astype(np.int64), counts.indices.astype(np.int32), counts.data.astype(kind))
 
 
-def join(parts: list[Part], n_trees: int) -> Bags:
+def with_content(content: Any, s: int, shard: SharedForest, tree: NDArray[np.int64], bags: Any) -> list[Part]:
+    """Bags of these trees as kernels draw them; where nodes have content, with cells and sums of columns."""
+    if content is None:
+        return [Part(tree, *bags)]
+    rest, drawn = content.parted(s, shard, bags)
+    numbers = drawn.numbers._replace(tree=tree[drawn.numbers.tree])
+    start, cell, times = rest
+    return [Part(tree, start, cell, times, numbers), from_sparse(tree, drawn.words, np.float64)]
+
+
+def join(parts: list[Part], n_trees: int, content: Any = None) -> Bags:
     """All entries of a tree beside each other."""
     tree = np.concatenate([np.repeat(part.tree, np.diff(part.start)) for part in parts])
     order = np.argsort(tree, kind="stable")
     stop = np.cumsum(np.bincount(tree, minlength=n_trees)).astype(np.int64)
     cell, count = (np.concatenate([getattr(part, name) for part in parts])[order] for name in ("cell", "times"))
-    return Bags(np.append(0, stop[:-1]), stop, cell, count)
+    bags = Bags(np.append(0, stop[:-1]), stop, cell, count)
+    if content is None:
+        return bags
+    return bags._replace(moments=content.joined([part.numbers for part in parts if part.numbers], n_trees))
 
 
 def _sum_duplicates(bags: Bags, n_cells: int) -> Bags:
@@ -228,7 +238,8 @@ def _sum_duplicates(bags: Bags, n_cells: int) -> Bags:
     counts = sparse.csr_array((bags.times, bags.cell, indptr), shape=(len(bags.start), n_cells))
     counts.sum_duplicates()
     start = counts.indptr.astype(np.int64)
-    return Bags(start[:-1].copy(), start[1:].copy(), counts.indices.astype(np.int32), counts.data.astype(np.int32))
+    cell, times = counts.indices.astype(np.int32), counts.data.astype(bags.times.dtype)
+    return Bags(start[:-1].copy(), start[1:].copy(), cell, times, bags.moments)
 
 
 def _shape_counts(model: "SwitchingTree", shard: SharedForest) -> Any:

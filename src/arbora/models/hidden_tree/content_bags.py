@@ -1,57 +1,88 @@
-"""Completed trees with content: bags of structure, and statistics of what nodes hold in their drawn states.
+"""Completed trees with content: what nodes hold in their drawn states, as cells of counts and as sums of numbers.
 
-Cells are for categorical counts.  Columns have statistics of their own, which are those of EM with hard states, so that
-the parameters are drawn from their conjugate posteriors.  Splits and merges are not proposed: they would need the
-statistics tree by tree.
+Kernels that draw states count rows of content and states.  Columns of codes, flags and words become cells beside those
+of transitions; columns of numbers become sums by state.  Both are kept tree by tree, so that groups split and merge.
 """
 
-from typing import Any, ClassVar
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ...forest.sharing import SharedForest
-from . import tree_model as tm
-from .completed_counts import BagDrawer
-from .kernels.split_bags import Bags
-from .switching_params import Counts, Params
+from .emissions.columns import Columns
+from .kernels.number_marginals import N_MOMENTS
+from .kernels.split_bags import NO_MOMENTS, Layout, Moments
 
 Floats = NDArray[np.float64]
 
 
-class ContentBags(BagDrawer):
-    """Draws hidden states of all trees; keeps statistics of columns by component beside the bags."""
+class TreeNumbers(NamedTuple):
+    """Sums of numbers, one entry per tree, column and state."""
 
-    splits: ClassVar[bool] = False
+    tree: NDArray[np.int64]
+    cell: NDArray[np.int32]
+    value: Floats  # [entry, 3]
 
-    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Bags:
-        """One bag a tree, without emissions, which `counts` has."""
-        n, tables = tm.n_components(params), self.model.emission.statistics_tables(self.model.n_states)
-        self.statistics = tm.mapped(lambda table: np.zeros((*table.shape, n)), tables)
-        return super().draw(rng, label, params)
 
-    def counts(self, cells: Floats) -> Counts:
-        """Counts of all components from [component, cell], and statistics of the last draw."""
-        return super().counts(cells)._replace(emission=self.statistics)
+class Drawn(NamedTuple):
+    """Content of some trees given their states: sparse [tree, cell of words], and sums of numbers."""
 
-    def _width(self, shard: SharedForest) -> int:
-        """Cells of rows and states, which the kernel counts where labels and states would be."""
-        rows = 0 if shard.contents is None else int(shard.units.label.max(initial=-1)) + 1
-        return rows * self.model.n_states
+    words: Any
+    numbers: TreeNumbers
 
-    def _offsets(self, shard: SharedForest) -> tuple[int, ...]:
-        """Where cells begin, with room for rows and states."""
-        at, more = self.layout, self._width(shard)
-        return (at.leaf, at.emission, at.switch + more, at.transition + more, at.leaf_width, at.end + more)
 
-    def _kept(self, shard: SharedForest, k: int, bags: Any) -> Any:
-        """Bags without cells of rows and states; their counts become statistics."""
+class ContentCells:
+    """Turns counts of rows and states, as kernels draw them, into cells and sums of columns."""
+
+    def __init__(self, emission: Columns, n_states: int, layout: Layout, shards: Any):
+        self.emission, self.n_states, self.layout = emission, n_states, layout
+        self.by_row = [emission.by_row(shard.contents) for shard in shards]
+
+    def more(self, shard: SharedForest) -> int:
+        """How many cells more the kernel needs where it counts rows in place of words."""
+        rows = int(shard.units.label.max(initial=-1)) + 1
+        return rows * self.n_states - (self.layout.switch - self.layout.emission)
+
+    def parted(self, s: int, shard: SharedForest, bags: Any) -> tuple[Any, Drawn]:
+        """Bags without cells of rows, and the content of their trees, which are numbered from 0."""
         start, cell, times = bags
-        first, width, n_states = self.layout.emission, self._width(shard), self.model.n_states
-        of_content = (cell >= first) & (cell < first + width)
-        sums = np.bincount(cell[of_content] - first, times[of_content], width).reshape(-1, n_states, 1)
-        into = tm.taken(self.statistics, slice(k, k + 1))  # views
-        self.model.emission.add_statistics(sums.astype(np.float64), shard.contents, into)
-        kept = np.append(0, np.cumsum(~of_content))[start]
+        first, more = self.layout.emission, self.more(shard)
+        after = self.layout.switch + more
+        of_content = (cell >= first) & (cell < after)
+        tree = np.repeat(np.arange(len(start) - 1), np.diff(start))[of_content]
+        row, state = np.divmod(cell[of_content] - first, self.n_states)
+        drawn = self._drawn(s, len(start) - 1, tree, row, state, times[of_content])
         rest = cell[~of_content]
-        return kept.astype(np.int64), np.where(rest < first, rest, rest - width).astype(np.int32), times[~of_content]
+        kept = np.append(0, np.cumsum(~of_content))[start].astype(np.int64)
+        rest = np.where(rest < first, rest, rest - more).astype(np.int32)
+        return (kept, rest, times[~of_content]), drawn
+
+    def _drawn(self, s: int, n_trees: int, tree: Any, row: Any, state: Any, times: Any) -> Drawn:
+        words, numbers = self.by_row[s]
+        n, n_rows = self.n_states, words.shape[0]
+        held = sparse.csr_array((times.astype(np.float64), (tree * n + state, row)), shape=(n_trees * n, n_rows))
+        found = (held @ words).tocoo()
+        in_tree, in_state = np.divmod(found.coords[0], n)
+        cell = self.layout.emission + found.coords[1] * n + in_state
+        by_tree = sparse.csr_array((found.data, (in_tree, cell)), shape=(n_trees, self.layout.end))
+        sums = (held @ numbers.reshape(n_rows, -1)).reshape(n_trees, n, -1, N_MOMENTS).transpose(0, 2, 1, 3)
+        at, column, at_state = np.nonzero(sums[..., 0] > 0.0)
+        value = np.ascontiguousarray(sums[at, column, at_state])
+        return Drawn(by_tree, TreeNumbers(at, (column * n + at_state).astype(np.int32), value))
+
+    def joined(self, parts: list[TreeNumbers], n_trees: int) -> Moments:
+        """Numbers of all trees, those of a tree beside each other."""
+        n_cells = self.emission.n_numbers * self.n_states
+        if not n_cells:
+            return NO_MOMENTS
+        tree, cell, value = (np.concatenate([part[x] for part in parts]) for x in range(3))
+        order = np.argsort(tree, kind="stable")
+        stop = np.cumsum(np.bincount(tree, minlength=n_trees)).astype(np.int64)
+        return Moments(np.append(0, stop[:-1]), stop, cell[order], value[order], n_cells)
+
+
+def content_cells(model: Any, layout: Layout, shards: Any) -> ContentCells | None:
+    """What a drawer of bags needs beside its layout; None where nodes have labels alone."""
+    return None if model.emission.by_label else ContentCells(model.emission, model.n_states, layout, shards)

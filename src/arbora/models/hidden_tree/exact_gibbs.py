@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import SettingError
 from . import completed_counts as bg
 from . import tree_model as tm
 from .dp_samplers import Partition, ProcessPrior, Seats, StochasticEM, compact
@@ -28,10 +27,6 @@ class ExactGibbs(StochasticEM):
     def __init__(self, batch: Batch, setting: ProcessPrior, features: Any, n_start: int, spread: bool = False):
         super().__init__(batch, setting, features, n_start, spread)
         self.bags = batch.model.completed(batch)
-        if setting.hyperprior is not None and not getattr(self.bags, "splits", True):
-            raise SettingError(
-                "hyperprior: priors of columns of content are not learnt; leave it out, or take content=None"
-            )
 
     def _seat(self, rng: np.random.Generator, state: Partition) -> tuple[NDArray[np.int64], tm.Arrays]:
         """Algorithm 8 with a pool of empty components drawn from the prior, refilled when one is taken."""
@@ -68,8 +63,6 @@ class ExactGibbs(StochasticEM):
         self, rng: np.random.Generator, state: Partition, bags: split_bags.Bags
     ) -> tuple[NDArray[np.int64], Mapping[str, float]]:
         """Propose some splits and merges; groups keep the order of their numbers."""
-        if not getattr(self.bags, "splits", True):
-            return state.label, {"n_splits": 0.0, "n_merges": 0.0}
         label = state.label.copy()
         table, layout = self.bags.table(state.priors), self.bags.layout
         done = np.zeros(3)

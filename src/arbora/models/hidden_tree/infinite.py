@@ -98,7 +98,6 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         "gaussian", "poisson" or "bag", as ``{"length": "gaussian", "words": "bag"}``.  "auto" takes all that the trees
         have, by their kinds, and None takes none.  ``{"label": None, ...}`` leaves the label out, and "bag:20" weighs
         bags of more than 20 words down to 20.  docs/content.md describes the families.
-        With content, the exact sampler proposes no splits and merges, and wants ``direction="up"``.
     n_slots : int or None, default None
         Number of distinct slots; later slots are pooled into the last.  None uses as many as the training trees have.
     novelty : float, default 0.5

@@ -18,7 +18,6 @@ from ...forest.trees import Trees
 from . import distributions as dist
 from .base_measure import evidence
 from .completed_counts import BagDrawer
-from .content_bags import ContentBags
 from .distributions import TINY
 from .draw_trees import draw_shapes
 from .emissions import Emission, emission_of
@@ -370,7 +369,7 @@ class SwitchingTree:
 
     def completed(self, batch: Any) -> BagDrawer:
         """Bags of counts given drawn states and switches."""
-        return BagDrawer(batch) if self.emission.by_label else ContentBags(batch)
+        return BagDrawer(batch)
 
     def evidence(self, batch: Any, priors: Any) -> Evidence:
         """Log P(tree) with the parameters integrated out: the shape exactly, the labels by sequential imputation."""

@@ -9,6 +9,7 @@ from ...forest.sharing import SharedForest
 from . import completed_counts as bg
 from . import tree_model as tm
 from .base_measure import branching_evidence, by_state, of_tree, several
+from .content_bags import content_cells
 from .kernels import impute, top_down_impute, top_down_states
 from .kernels.split_bags import Bags, Layout, Table
 from .structure_terms import branching_prior
@@ -28,7 +29,8 @@ def layout_of(model: "TopDownTree") -> Layout:
     n = model.n_states
     by_state = 2 * model.n_slots * n if model.structure == "state" else 0
     shapes = 2 * model.n_slots if model.structure == "branching" else 0
-    emission = bg.labels_of(model).n_cells(n)
+    with_cells: Any = model.emission
+    emission = with_cells.n_cells(n)
     ends = np.cumsum([0, n + by_state, emission, 0, int(np.prod(tables.transition.shape)), shapes])
     return Layout(*(int(x) for x in [*ends, n, n, n]))
 
@@ -45,10 +47,11 @@ def table_of(model: "TopDownTree", priors: Priors) -> Table:
     at = layout_of(model)
     root, emission, transition, branching = kinds_of(model)
     row, prior = np.empty(at.end, np.int64), np.empty(at.end)
+    with_cells: Any = model.emission
     n_chances = (branching.stop - branching.start) // 2
     parts = [
         (root, np.zeros(model.n_states, np.int64)),
-        (emission, bg.labels_of(model).cell_rows(model.n_states)),
+        (emission, with_cells.cell_rows(model.n_states)),
         (transition, np.arange(transition.stop - transition.start) // model.n_states),
         (branching, np.tile(np.arange(n_chances), 2)),  # hits, then misses
     ]
@@ -58,7 +61,7 @@ def table_of(model: "TopDownTree", priors: Priors) -> Table:
         first += int(rows.max()) + 1 if len(rows) else 0
     by_state = model.n_states if model.structure == "state" else 1
     prior[branching] = np.concatenate([np.repeat(x, by_state) for x in branching_prior(model, priors)])
-    return Table(row, prior, np.bincount(row, prior).astype(np.float64))
+    return Table(row, prior, np.bincount(row, prior).astype(np.float64), bg.numbers_of(model))
 
 
 class BagDrawer:
@@ -68,6 +71,7 @@ class BagDrawer:
         self.batch = batch
         self.model: TopDownTree = batch.model  # type: ignore[assignment]
         self.layout = layout_of(self.model)
+        self.content = content_cells(self.model, self.layout, batch.shards)
         # Shapes do not change: their counts are taken once for every distinct tree.
         self.shape_counts = [bg.branching_cells(self.model, shard, self.layout) for shard in batch.shards]
 
@@ -79,23 +83,24 @@ class BagDrawer:
             for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
                 mine = np.flatnonzero(label[rows] == k)
                 if len(mine):
-                    parts.append(self._draw_part(rng, one, flow, shard, mine, rows.start))
+                    parts += self._draw_part(rng, s, one, flow, shard, mine, rows.start)
                     if self.shape_counts[s] is not None:
                         parts.append(bg.from_sparse(mine + rows.start, self.shape_counts[s][shard.tree_id[mine]]))
-        return bg.join(parts, self.batch.n_trees)
+        return bg.join(parts, self.batch.n_trees, self.content)
 
     def _draw_part(
-        self, rng: np.random.Generator, one: Params, flow: Any, shard: SharedForest, mine: Any, at: int
-    ) -> bg.Part:
+        self, rng: np.random.Generator, s: int, one: Params, flow: Any, shard: SharedForest, mine: Any, at: int
+    ) -> list[bg.Part]:
         part = shard.restrict(mine)
         roots = part.tree_root[part.tree_id]
         lay, n = self.layout, self.model.n_states
         per_slot = 0 if self.model.tied else n * n
-        offsets = (lay.leaf, lay.emission, lay.transition, per_slot, self.model.pooled, lay.end)
+        more = 0 if self.content is None else self.content.more(shard)
+        offsets = (lay.leaf, lay.emission, lay.transition + more, per_slot, self.model.pooled, lay.end + more)
         with self.batch.workspaces.borrowed() as workspace:
             messages, _ = self.model.upward(flow, one, part, workspace)
             bags = top_down_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
-        return bg.Part(mine + at, *bags)
+        return bg.with_content(self.content, s, shard, mine + at, bags)
 
     def table(self, priors: Priors) -> Table:
         """Rows and Dirichlet parameters of all cells."""
@@ -109,11 +114,12 @@ class BagDrawer:
         """Counts of all components from [component, cell]."""
         n, model = len(cells), self.model
         tables: Any = model.tables
-        root, emission, transition, branching = (cells[:, part].T for part in self.kinds())
+        kinds = self.kinds()
+        root, _, transition, branching = (cells[:, part].T for part in kinds)
         hits, misses = (x.reshape(*tables.branching.shape, n) for x in np.split(branching, 2))
         return Counts(
             root,
-            bg.labels_of(model).from_cells(emission, model.n_states),
+            bg.emission_counts(model, cells, kinds[1], self.layout.end),
             transition.reshape(*tables.transition.shape, n),
             np.stack([hits, hits + misses]),
         )

@@ -52,6 +52,10 @@ class Bag(Categorical):
         total = self._weighed(values).T @ sums.reshape(len(sums), -1)
         statistics_out += np.asarray(total).reshape(statistics_out.shape)
 
+    def row_words(self, values: Any) -> Any:
+        """Sparse [row, word]: how often each row has it, of long bags weighed down."""
+        return self._weighed(values)
+
     def sample(self, rng: np.random.Generator, params: Floats, state: Any, component: Any) -> Any:
         """None: the model says nothing of the lengths of bags."""
         return None

@@ -88,6 +88,20 @@ class Categorical:
         rows = gammaln(prior + statistics).sum(axis=0) - self.n_codes * gammaln(prior)
         return np.asarray(gammaln(prior * self.n_codes) - gammaln(prior * self.n_codes + total) + rows)
 
+    @property
+    def n_words(self) -> int:
+        """Cells of completed counts in each state."""
+        return self.n_codes
+
+    def row_words(self, values: NDArray[Any]) -> Any:
+        """Sparse [row, word]: how often each row has it."""
+        seen = np.flatnonzero(values >= 0)
+        return sparse.csr_array((np.ones(len(seen)), (seen, values[seen])), shape=(len(values), self.n_codes))
+
+    def from_words(self, counts: Floats) -> Floats:
+        """Statistics from counts, [word, state, component]."""
+        return counts
+
     def n_free(self, n_states: int) -> int:
         """One less than codes in each state."""
         return dist.n_free((self.n_codes, n_states), 0)

@@ -6,12 +6,14 @@ from typing import Any, ClassVar, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 
 from ....errors import ArboraError
 from ....forest.content import Column
 from ....forest.content_rows import LABEL, Wanted, plain_values
 from ....forest.sharing import Contents, SharedForest
 from ....forest.trees import Trees
+from ..kernels.number_marginals import N_MOMENTS, N_PRIOR, number_marginal
 from . import Rows, Shown
 from .bag import Bag
 from .categorical import Categorical
@@ -223,16 +225,57 @@ class Columns:
         """States renumbered in all columns."""
         return {key: family.in_order(values[key], order) for key, _, family in self._keyed}
 
+    # Completed counts: columns of words are cells, [word, state] each; columns of numbers are sums.
+
+    @property
+    def _of_words(self) -> list[tuple[str, str, Any]]:
+        return [one for one in self._keyed if hasattr(one[2], "n_words")]
+
+    @property
+    def _of_numbers(self) -> list[tuple[str, str, Any]]:
+        return [one for one in self._keyed if not hasattr(one[2], "n_words")]
+
+    @property
+    def n_numbers(self) -> int:
+        """Columns of numbers."""
+        return len(self._of_numbers)
+
     def n_cells(self, n_states: int) -> int:
-        """None: statistics of columns are kept apart from cells of counts; see completed_counts.py."""
-        return 0
+        """Cells of a component."""
+        return sum(family.n_words for _, _, family in self._of_words) * n_states
 
     def cell_rows(self, n_states: int) -> NDArray[np.int64]:
-        """None."""
-        return np.zeros(0, np.int64)
+        """The distribution that each cell belongs to: that of its column and state."""
+        column = np.repeat(np.arange(len(self._of_words)), [family.n_words for _, _, family in self._of_words])
+        return np.ravel(column[:, None] * n_states + np.arange(n_states)).astype(np.int64)
 
-    def from_cells(self, cells: Floats, n_states: int) -> None:
-        """None: `ContentBags` has them."""
+    def number_priors(self, n_states: int) -> Floats:
+        """Priors of the cells of sums, as `kernels.number_marginals` takes them."""
+        priors = [[*family.number_prior(), 0.0] for _, _, family in self._of_numbers for _ in range(n_states)]
+        table = np.array(priors, np.float64).reshape(-1, N_PRIOR)
+        for one in table:
+            one[-1] = number_marginal(one, 0.0, 0.0, 0.0)
+        return table
+
+    def by_row(self, contents: Contents | None) -> tuple[Any, Floats]:
+        """Words of each row, sparse [row, word of any column], and sums of its numbers, [row, column, 3]."""
+        n_rows = int(self._values(contents, self.families[0][0]).shape[0])
+        words = [family.row_words(self._values(contents, column)) for _, column, family in self._of_words]
+        numbers = [family.row_moments(self._values(contents, column)) for _, column, family in self._of_numbers]
+        held = sparse.hstack(words, format="csr") if words else sparse.csr_array((n_rows, 0))
+        return sparse.csr_array(held), np.stack(numbers, axis=1) if numbers else np.zeros((n_rows, 0, N_MOMENTS))
+
+    def from_cells(self, cells: Floats, n_states: int, numbers: Floats | None = None) -> Any:
+        """Statistics from [cell, component], and those of numbers from [cell of sums, 3, component]."""
+        n, at, found = cells.shape[-1], 0, {}
+        for key, _, family in self._of_words:
+            size = family.n_words * n_states
+            found[key] = family.from_words(cells[at : at + size].reshape(family.n_words, n_states, n))
+            at += size
+        for x, (key, _, family) in enumerate(self._of_numbers):
+            sums = np.zeros((n_states, N_MOMENTS, n)) if numbers is None else numbers[x * n_states : (x + 1) * n_states]
+            found[key] = family.from_moments(sums.transpose(1, 0, 2))
+        return {key: found[key] for key, _, _ in self._keyed}
 
     @property
     def has_labels(self) -> bool:

@@ -5,6 +5,7 @@ from typing import Any, ClassVar, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy import sparse
 from scipy.special import betaln, xlog1py, xlogy
 
 from ..tree_model import Table
@@ -25,6 +26,7 @@ class Flag:
 
     name: ClassVar[str] = "flag"
     kind: ClassVar[str] = "flags"
+    n_words: ClassVar[int] = 2  # cells of completed counts in each state: false and true
 
     def header(self) -> list[Any]:
         """The name."""
@@ -90,6 +92,16 @@ class Flag:
         """Log P(values), the parameters integrated out, [state, component]."""
         weight, hits = statistics
         return np.asarray(betaln(prior + hits, prior + weight - hits) - betaln(prior, prior))
+
+    def row_words(self, values: NDArray[Any]) -> Any:
+        """Sparse [row, 2]: whether each row is false or true."""
+        seen = np.flatnonzero(~np.isnan(values))
+        which = values[seen].astype(np.int64)
+        return sparse.csr_array((np.ones(len(seen)), (seen, which)), shape=(len(values), self.n_words))
+
+    def from_words(self, counts: Floats) -> Hits:
+        """Statistics from counts, [false or true, state, component]."""
+        return Hits(counts.sum(axis=0), counts[1])
 
     def n_free(self, n_states: int) -> int:
         """One in each state."""

@@ -11,6 +11,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
+from ..kernels.number_marginals import GAUSSIAN
 from ..tree_model import Table
 
 Floats = NDArray[np.float64]
@@ -78,12 +79,23 @@ class Gaussian:
 
     def add_statistics(self, values: NDArray[Any], sums: Floats, statistics_out: Moments) -> None:
         """Three products of matrices."""
-        seen = ~np.isnan(values)
-        x = np.where(seen, values - self.centre, 0.0)
-        powers = np.stack([seen.astype(np.float64), x, x * x])
-        moments = np.tensordot(powers, sums, axes=1)
+        moments = np.tensordot(self.row_moments(values).T, sums, axes=1)
         for into, more in zip(statistics_out, moments, strict=True):
             into += more
+
+    def row_moments(self, values: NDArray[Any]) -> Floats:
+        """[row, 3]: whether there is a number, the number centred, and its square."""
+        seen = ~np.isnan(values)
+        x = np.where(seen, values - self.centre, 0.0)
+        return np.stack([seen.astype(np.float64), x, x * x], axis=1)
+
+    def from_moments(self, sums: Floats) -> Moments:
+        """Statistics from sums of `row_moments`, [3, state, component]."""
+        return Moments(*sums)
+
+    def number_prior(self) -> tuple[float, ...]:
+        """The prior as `kernels.number_marginals` takes it."""
+        return (GAUSSIAN, self.strength, self.dof, self.dof * self.scale)
 
     def _posterior(self, statistics: Moments) -> tuple[Floats, Floats, Floats, Floats]:
         """Strength, mean, shape and rate of the posterior."""

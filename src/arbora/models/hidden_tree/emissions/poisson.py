@@ -7,6 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln, xlogy
 
+from ..kernels.number_marginals import POISSON
 from ..tree_model import Table
 
 Floats = NDArray[np.float64]
@@ -64,11 +65,23 @@ class Poisson:
 
     def add_statistics(self, values: NDArray[Any], sums: Floats, statistics_out: Totals) -> None:
         """Three products of matrices."""
+        moments = np.tensordot(self.row_moments(values).T, sums, axes=1)
+        for into, more in zip(statistics_out, moments, strict=True):
+            into += more
+
+    def row_moments(self, values: NDArray[Any]) -> Floats:
+        """[row, 3]: whether there is a count, the count, and the logarithm of its factorial."""
         seen = ~np.isnan(values)
         x = np.where(seen, values, 0.0)
-        powers = np.stack([seen.astype(np.float64), x, gammaln(x + 1.0)])
-        for into, more in zip(statistics_out, np.tensordot(powers, sums, axes=1), strict=True):
-            into += more
+        return np.stack([seen.astype(np.float64), x, gammaln(x + 1.0)], axis=1)
+
+    def from_moments(self, sums: Floats) -> Totals:
+        """Statistics from sums of `row_moments`, [3, state, component]."""
+        return Totals(*sums)
+
+    def number_prior(self) -> tuple[float, ...]:
+        """The prior as `kernels.number_marginals` takes it."""
+        return (POISSON, self.shape, self.rate, 0.0)
 
     def mode(self, statistics: Totals, params: Any, prior: float) -> Floats:
         """The mode of the Gamma posterior."""

@@ -1,18 +1,20 @@
 """Split and merge groups of a Dirichlet-process mixture of products of Dirichlet-multinomials (Jain and Neal 2004).
 
 A datum is a bag: unique cells with counts; cells belong to rows, and each row is a multinomial whose probabilities,
-Dirichlet a priori, are integrated out.  Groups of hidden-tree counts number their states each in its own way: a merge
-therefore draws which states correspond, and the reverse split knows the probability of that draw.
+Dirichlet a priori, are integrated out.  It may hold numbers too, whose sums by state are enough.  Groups of hidden-tree
+counts number their states each in its own way: a merge therefore draws which states correspond, and the reverse split
+knows the probability of that draw.
 """
 
 import math
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....inference.kernels.two_data import choose_two
 from ....jit import inlined, jit
+from .number_marginals import N_MOMENTS, N_PRIOR, number_marginal
 
 REJECTED, SPLIT, MERGED = 0, 1, 2
 # Up to so many factors are multiplied before the product is looked at; beyond, lgamma is quicker.
@@ -20,21 +22,38 @@ FEW = 16
 SMALL, LARGE = 1e-100, 1e100
 
 
+class Moments(NamedTuple):
+    """Numbers of every datum: entries start[t] to stop[t] of cell and value, cells of a datum unique."""
+
+    start: NDArray[np.int64]
+    stop: NDArray[np.int64]
+    cell: NDArray[np.int32]  # column * n_states + state
+    value: NDArray[np.float64]  # [entry, 3]: how many numbers, their sum, and a third sum by their family
+    n_cells: int
+
+
+NO_MOMENTS = Moments(
+    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, N_MOMENTS), np.float64), 0
+)
+
+
 class Bags(NamedTuple):
-    """Counts of every datum: entries start[t] to stop[t] of cell and times."""
+    """Counts of every datum: entries start[t] to stop[t] of cell and times; and its numbers."""
 
     start: NDArray[np.int64]
     stop: NDArray[np.int64]
     cell: NDArray[np.int32]
-    times: NDArray[np.int32]
+    times: NDArray[Any]  # whole, but for words of long bags that are weighed down
+    moments: Moments = NO_MOMENTS
 
 
 class Table(NamedTuple):
-    """The row of every cell, and the Dirichlet parameters of cells and, summed, of rows."""
+    """The row of every cell, and the Dirichlet parameters of cells and, summed, of rows; and priors of numbers."""
 
     row: NDArray[np.int64]
     prior: NDArray[np.float64]
     row_prior: NDArray[np.float64]
+    numbers: NDArray[np.float64] = np.zeros((0, N_PRIOR))  # [cell of moments]: see `number_marginal`
 
 
 class Layout(NamedTuple):
@@ -56,9 +75,9 @@ def _log_rise(a, n):
     """log of a (a + 1) ... (a + n - 1)."""
     if n == 1:
         return math.log(a)
-    if n <= 8:
+    if n <= 8 and n == int(n):
         product = a
-        for x in range(1, n):
+        for x in range(1, int(n)):
             product *= a + x
         return math.log(product)
     return math.lgamma(a + n) - math.lgamma(a)
@@ -68,12 +87,32 @@ def _log_rise(a, n):
 def _move(bags, table, t, side, sign, groups):
     """Add the bag of t to a side (sign 1) or take it away (-1)."""
     row, cell, count = table.row, bags.cell, bags.times
-    in_cell, in_row, size = groups
+    in_cell, in_row, size, sums = groups
     for x in range(bags.start[t], bags.stop[t]):
         in_cell[side, cell[x]] += sign * count[x]
         in_row[side, row[cell[x]]] += sign * count[x]
+    numbers = bags.moments
+    if numbers.n_cells > 0:
+        for x in range(numbers.start[t], numbers.stop[t]):
+            for y in range(N_MOMENTS):
+                sums[side, numbers.cell[x], y] += sign * numbers.value[x, y]
     size[side] += sign
     return 0
+
+
+@inlined
+def _number_odds(bags, table, t, sums):
+    """The part of `_log_odds` that numbers have."""
+    numbers, odds = bags.moments, 0.0
+    for x in range(numbers.start[t], numbers.stop[t]):
+        c = numbers.cell[x]
+        n, first, second = numbers.value[x, 0], numbers.value[x, 1], numbers.value[x, 2]
+        for side in range(2):
+            m = sums[side, c]
+            gain = number_marginal(table.numbers[c], m[0] + n, m[1] + first, m[2] + second)
+            gain -= number_marginal(table.numbers[c], m[0], m[1], m[2])
+            odds += gain if side == 0 else -gain
+    return odds
 
 
 @inlined
@@ -81,17 +120,17 @@ def _log_odds(bags, table, t, groups, scratch):
     """log of P(t joins side 0) / P(t joins side 1), t being in neither."""
     row, prior, row_prior = table.row, table.prior, table.row_prior
     cell, count = bags.cell, bags.times
-    in_cell, in_row, size = groups
+    in_cell, in_row, size, sums = groups
     touched, row_count = scratch
-    odds = 0.0
+    odds = _number_odds(bags, table, t, sums) if bags.moments.n_cells > 0 else 0.0
     ratio = size[0] / size[1]  # a product of many factors, its log taken as seldom as its range allows
     n_touched = 0
     for x in range(bags.start[t], bags.stop[t]):
         c, n = cell[x], count[x]
         if in_cell[0, c] != in_cell[1, c]:
             a, b = prior[c] + in_cell[0, c], prior[c] + in_cell[1, c]
-            if n <= FEW:
-                for y in range(n):
+            if n <= FEW and n == int(n):
+                for y in range(int(n)):
                     ratio *= (a + y) / (b + y)
             else:
                 odds += _log_rise(a, n) - _log_rise(b, n)
@@ -109,8 +148,8 @@ def _log_odds(bags, table, t, groups, scratch):
         row_count[r] = 0
         if in_row[0, r] != in_row[1, r]:
             a, b = row_prior[r] + in_row[0, r], row_prior[r] + in_row[1, r]
-            if n <= FEW:
-                for y in range(n):
+            if n <= FEW and n == int(n):
+                for y in range(int(n)):
                     ratio *= (b + y) / (a + y)
             else:
                 odds -= _log_rise(a, n) - _log_rise(b, n)
@@ -167,15 +206,55 @@ def _log_marginal(in_cell, in_row, table):
 
 
 @jit
+def _number_marginals(sums, table):
+    """log density of all numbers of a group, up to what splits and merges leave alone."""
+    total = 0.0
+    for c in range(sums.shape[0]):
+        if sums[c, 0] > 0.0:
+            total += number_marginal(table.numbers[c], sums[c, 0], sums[c, 1], sums[c, 2])
+    return total
+
+
+@inlined
+def _word_gain(in_cell, table, layout, i, j):
+    """Gain from pooling the counts of what state i of side 0 and state j of side 1 emit."""
+    n_states, row, prior = layout.n_states, table.row, table.prior
+    gain, total_0, total_1 = 0.0, 0.0, 0.0
+    last = layout.switch - n_states
+    for c in range(layout.emission, layout.switch, n_states):
+        a, b = in_cell[0, c + i], in_cell[1, c + j]
+        total_0 += a
+        total_1 += b
+        if a > 0 and b > 0:
+            gain += _log_rise(prior[c] + a, b) - _log_rise(prior[c], b)
+        if c == last or row[c + n_states] != row[c]:  # the end of a column of words
+            if total_0 > 0 and total_1 > 0:
+                base = table.row_prior[row[c]]
+                gain -= _log_rise(base + total_0, total_1) - _log_rise(base, total_1)
+            total_0 = total_1 = 0.0
+    return gain
+
+
+@inlined
+def _number_gain(sums, table, layout, i, j):
+    """Gain from pooling the numbers of state i of side 0 and of state j of side 1."""
+    gain = 0.0
+    for c in range(0, sums.shape[1], layout.n_states):
+        a, b = sums[0, c + i], sums[1, c + j]
+        if a[0] > 0.0 and b[0] > 0.0:
+            prior = table.numbers[c + i]
+            gain += number_marginal(prior, a[0] + b[0], a[1] + b[1], a[2] + b[2])
+            gain -= number_marginal(prior, a[0], a[1], a[2]) + number_marginal(prior, b[0], b[1], b[2])
+    return gain
+
+
+@jit
 def _align(rng, groups, table, layout, match, draw):
     """Log probability of the correspondence of states in `match` (state of side 0 -> state of side 1), drawn if asked.
 
-    States are matched one after another in proportion to exp(gain from pooling their label counts).
+    States are matched one after another in proportion to exp(gain from pooling what they emit).
     """
     n_states = layout.n_states
-    n_labels = (layout.switch - layout.emission) // n_states
-    in_cell, prior = groups[0], table.prior
-    base = table.row_prior[table.row[layout.emission]] if n_labels > 0 else 0.0
     gain = np.zeros(n_states)
     free = np.ones(n_states, np.bool_)
     log_q = 0.0
@@ -185,16 +264,7 @@ def _align(rng, groups, table, layout, match, draw):
             gain[j] = 0.0
             if not free[j]:
                 continue
-            total_0, total_1 = 0, 0
-            for m in range(n_labels):
-                c = layout.emission + m * n_states
-                a, b = in_cell[0, c + i], in_cell[1, c + j]
-                total_0 += a
-                total_1 += b
-                if a > 0 and b > 0:
-                    gain[j] += _log_rise(prior[c] + a, b) - _log_rise(prior[c], b)
-            if total_0 > 0 and total_1 > 0:
-                gain[j] -= _log_rise(base + total_0, total_1) - _log_rise(base, total_1)
+            gain[j] = _word_gain(groups[0], table, layout, i, j) + _number_gain(groups[3], table, layout, i, j)
             top = max(top, gain[j])
         total = 0.0
         for j in range(n_states):
@@ -234,6 +304,11 @@ def renumber_states(bags, trees, new, layout):
                 l, j = divmod(pair, n_pairs)
                 child = new[j] if j < n_states else j
                 cell[x] = layout.transition + (l * n_pairs + child) * n_states + new[i]
+        if bags.moments.n_cells > 0:
+            numbers = bags.moments
+            for x in range(numbers.start[t], numbers.stop[t]):
+                column, i = divmod(numbers.cell[x], n_states)
+                numbers.cell[x] = column * n_states + new[i]
 
 
 @jit
@@ -263,9 +338,9 @@ def _call_alike(rng, bags, table, layout, first, second, others, side):
 
 @jit
 def _empty_groups(table):
-    """No counts in the cells and rows of two sides."""
-    n_cells, n_rows = table.row.shape[0], table.row_prior.shape[0]
-    return np.zeros((2, n_cells), np.int64), np.zeros((2, n_rows), np.int64), np.zeros(2, np.int64)
+    """Nothing in the cells, rows and sums of two sides."""
+    n_cells, n_rows, n_numbers = table.row.shape[0], table.row_prior.shape[0], table.numbers.shape[0]
+    return np.zeros((2, n_cells)), np.zeros((2, n_rows)), np.zeros(2, np.int64), np.zeros((2, n_numbers, N_MOMENTS))
 
 
 @jit
@@ -283,7 +358,7 @@ def split_or_merge(rng, label, bags, table, layout, log_concentration, n_scans):
     if not splitting:
         _call_alike(rng, bags, table, layout, first, second, others, now)
     groups = _empty_groups(table)
-    scratch = (np.empty(table.row_prior.shape[0], np.int64), np.zeros(table.row_prior.shape[0], np.int64))
+    scratch = (np.empty(table.row_prior.shape[0], np.int64), np.zeros(table.row_prior.shape[0]))
     side = np.zeros(others.shape[0], np.int64)
     _move(bags, table, first, 0, 1, groups)
     _move(bags, table, second, 1, 1, groups)
@@ -294,11 +369,12 @@ def split_or_merge(rng, label, bags, table, layout, log_concentration, n_scans):
         side += 2 * now
     log_q = _scan(rng, bags, table, others, side, groups, scratch, 1 if splitting else 2)
 
-    in_cell, in_row, size = groups
+    in_cell, in_row, size, sums = groups
     log_ratio = log_concentration + math.lgamma(size[0]) + math.lgamma(size[1]) - math.lgamma(size[0] + size[1])
     for x in range(2):
-        log_ratio += _log_marginal(in_cell[x], in_row[x], table)
+        log_ratio += _log_marginal(in_cell[x], in_row[x], table) + _number_marginals(sums[x], table)
     log_ratio -= _log_marginal(in_cell[0] + in_cell[1], in_row[0] + in_row[1], table) + log_q
+    log_ratio -= _number_marginals(sums[0] + sums[1], table)
     # The new group may number its states in n_states! ways; the reverse merge must find the one that fits.
     same = np.arange(layout.n_states)
     log_ratio += math.lgamma(layout.n_states + 1.0) + _align(rng, groups, table, layout, same, False)
