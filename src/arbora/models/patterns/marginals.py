@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 from scipy.special import gammaln, logsumexp
 
 from .kernels import group_sweeps, log_marginals
+from .kernels.blocks import Blocks
 from .kernels.group_sweeps import Groups, Rows, Tables
 
 Floats = NDArray[np.float64]
@@ -29,6 +30,7 @@ class Corpus(NamedTuple):
     share: Floats  # [pattern]: of all occurrences in its family
     family: Ints  # [pattern]
     n_families: int
+    blocks: Blocks | None = None  # constraints, if there are any
 
     @property
     def n_trees(self) -> int:

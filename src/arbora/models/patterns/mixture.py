@@ -2,12 +2,13 @@
 
 import logging
 import os
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
+from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from ...errors import ArboraError, SettingError
@@ -15,13 +16,14 @@ from ...forest.trees import Trees
 from ...inference import diagnostics
 from ...inference.chains import Trace
 from ...seeds import resolve_seed
-from ..model_file import settings_text
+from ..model_file import plain, settings_text
 from ..sampled import Sampled, sample_chains
 from . import families as fm
 from . import fitted as ft
 from . import marginals as mg
 from . import search as se
 from .checking import check_fitted, check_settings
+from .constraints import Given, as_arrays, check_kept, check_number, choose_trees, make_blocks, read_constraints
 from .fitted import Sums
 from .levels import CoarserAndFiner
 from .marginals import Corpus, PartitionPrior
@@ -86,6 +88,10 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         Group of each tree, 0, 1, ... by decreasing size: one good partition, found by a search.
     n_components_ : int
         Number of groups.
+    class_groups_ : dict
+        Group of each class that `fit` was given for some trees.
+    constraints_ : dict of arrays
+        What `fit` was given: known classes and pairs.  Not there if it was given nothing.
     group_size_, weight_ : ndarray of shape (n_components_,)
         Number of fitted trees per group, and their shares.
     strengths_ : ndarray
@@ -143,8 +149,10 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         "left_out_label_",
         "split_gain_",
         "split_side_",
+        "known_classes_",
         "provenance_",
     )
+    _saved_if_there: ClassVar[tuple[str, ...]] = ("constraints_",)
 
     def __init__(
         self,
@@ -185,29 +193,85 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Find the groups, then sample their posterior; y is ignored.  Ctrl-C keeps the draws made so far."""
+    def fit(self, X: Any, y: Any = None, *, constraints: Mapping[str, Any] | None = None) -> Self:
+        """Find the groups, then sample their posterior, given what is known.  Ctrl-C keeps the draws made so far.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : sequence or None, default None
+            Known classes of some trees; None, NaN or -1 where a class is not known.  Trees of one class share a group,
+            and trees of two classes do not.
+        constraints : mapping or None, default None
+            ``{"must_link": [(0, 5), ...], "cannot_link": [(1, 2), ...]}``: pairs of trees that share a group, and pairs
+            that do not.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         check_settings(self)
         forest = self._check_trees(X)
+        given = read_constraints(y, constraints, forest.n_trees)
+        check_number(given, self.n_components)
         rng = resolve_seed(self.random_state)
-        chosen = np.arange(forest.n_trees)
-        if forest.n_trees > self.fit_on:
-            chosen = np.sort(rng.choice(forest.n_trees, self.fit_on, replace=False))
+        chosen = choose_trees(rng, forest.n_trees, self.fit_on, given)
         whole = forest.in_memory if len(chosen) == forest.n_trees else None
         sample = forest.take(chosen) if whole is None else whole
         self.patterns_ = TreePatterns(tuple(self.families), labels=self.labels, min_trees=self.min_trees)
         presence = self.patterns_.fit_transform(sample)
         corpus = mg.corpus_of(presence, self.patterns_.table.family_of_columns(), len(self.families))
+        if given is not None:
+            corpus = corpus._replace(blocks=make_blocks(given, corpus.rows, chosen))
         with threadpool_limits(1):  # small matrices; and the order of sums must not depend on the machine
             rows = se.tfidf_rows(corpus)
             features = se.directions(rows, int(rng.integers(2**31 - 1)))
             found = self._search(rng, corpus, rows)
-            trace = self._sample(corpus, features, found, forest)
+            trace = self._sample(corpus, features, found, self._fingerprint(forest, given))
             self._keep(corpus, found, chosen, forest)
+            self._keep_constraints(given)
             tables = mg.make_tables(corpus, found.strengths, found.power, found.prior)
             self.split_gain_, self.split_side_ = best_splits(rng, corpus, features, tables, self.left_out_label_)
         self.trace_ = trace
         return self
+
+    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Ints:
+        """Fit, and return the group of each tree.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : sequence or None, default None
+            Known classes of some trees, as in `fit`.
+        **options : dict
+            ``constraints``, as in `fit`.
+
+        Returns
+        -------
+        ndarray of shape (n_trees,)
+            `labels_`.
+        """
+        return self.fit(X, y, **options).labels_
+
+    def _keep_constraints(self, given: Given | None) -> None:
+        """What was known, for the model file; a fit without forgets that of the fit before."""
+        if hasattr(self, "constraints_"):
+            del self.constraints_
+        self.known_classes_ = None
+        if given is not None:
+            self.known_classes_ = list(given.classes)
+            self.constraints_ = as_arrays(given, self.left_out_label_, self.fitted_trees_)
+
+    @property
+    def class_groups_(self) -> dict[str, int]:
+        """Group of each class that was known for some trees of the fit."""
+        check_is_fitted(self, "group_size_")
+        if not self.known_classes_:
+            return {}
+        return dict(zip(self.known_classes_, self.constraints_["class_group"].tolist(), strict=True))
 
     def _search(self, rng: np.random.Generator, corpus: Corpus, rows: Any) -> se.Found:
         prior = PartitionPrior(self.prior, 1.0 if self.concentration is None else float(self.concentration))
@@ -216,7 +280,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
             return se.search_given(rng, corpus, rows, self.n_components, prior, 1.0 if power is None else power)
         return se.search(rng, corpus, rows, prior, power, self.concentration is None)
 
-    def _sample(self, corpus: Corpus, features: Floats, found: se.Found, forest: Trees) -> Trace:
+    def _sample(self, corpus: Corpus, features: Floats, found: se.Found, fingerprint: str) -> Trace:
         """Chains with all but the partition and the concentration held at what the search found."""
         closed = self.n_components is not None
         sampler = PartitionSampler(
@@ -229,12 +293,13 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
             learn_concentration=self.concentration is None,
             features=features,
         )
-        return sample_chains(self, sampler, self._fingerprint(forest), threads=True)
+        return sample_chains(self, sampler, fingerprint, threads=True)
 
-    def _fingerprint(self, forest: Trees) -> str:
+    def _fingerprint(self, forest: Trees, given: Given | None) -> str:
         """What a checkpoint belongs to: the trees, the seed of the search, and every setting that shapes it."""
         text = settings_text(self, SETTINGS)
-        return f"{text}, random_state={self.random_state!r}; trees {forest.sha256[:16]}"
+        known = "" if given is None else f"; constraints {[plain(part) for part in given]}"
+        return f"{text}, random_state={self.random_state!r}; trees {forest.sha256[:16]}{known}"
 
     def _keep(self, corpus: Corpus, found: se.Found, chosen: Ints, forest: Trees) -> None:
         label = diagnostics.canonical(found.label)
@@ -277,7 +342,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         `labels_` then is of these trees.  Patterns, strengths and power stay.
         """
         if not hasattr(self, "group_size_"):
-            return self.fit(X)
+            return self.fit(X, y)
         labels = []
         for known in self._known(self._check_trees(X)):
             model = self.model_
@@ -347,5 +412,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
             raise ValueError("its patterns are of other families or labels")
         self.patterns_ = patterns
         check_fitted(self)
+        if "constraints_" in vars(self):
+            check_kept(self.constraints_, self.known_classes_, len(self.group_size_))
         self._set_sums(Sums(self.pattern_count_, self.group_size_))
         return self

@@ -7,7 +7,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from ..sampled import Seating
+from . import constrained_moves
 from . import marginals as mg
+from .constraints import kept_to
 from .kernels import group_merges, group_sweeps
 from .kernels import pair_moves as moves
 from .kernels.group_sweeps import Groups, Tables
@@ -24,6 +26,8 @@ def sweep(
     rng: np.random.Generator, corpus: Corpus, tables: Tables, groups: Groups, greedy: bool = False, closed: bool = False
 ) -> tuple[Groups, int]:
     """Draw, or choose, the group of every tree in random order; how many moved.  Closed: the number of groups stays."""
+    if corpus.blocks is not None:
+        return constrained_moves.sweep(rng, corpus.blocks, tables, groups, greedy, closed)
     todo = rng.permutation(corpus.n_trees)
     n_moved = 0
     while len(todo):
@@ -32,6 +36,12 @@ def sweep(
         done, moved = group_sweeps.sweep(rng, corpus.rows, tables, groups, todo, (greedy, closed, n_slots))
         todo, n_moved = todo[done:], n_moved + moved
     return groups, n_moved
+
+
+def merge(corpus: Corpus, tables: Tables, groups: Groups, least: int = 1, always: bool = False) -> int:
+    """Merge groups, the best pair first, while log P rises or `always`, down to `least`; how many times."""
+    apart = constrained_moves.groups_apart(corpus.blocks, groups, mg.in_use(groups))
+    return len(group_merges.merge_allowed(tables, groups, apart, least, always)[1])
 
 
 def split_merge(rng: np.random.Generator, corpus: Corpus, tables: Tables, groups: Groups, n: int) -> tuple[Groups, int]:
@@ -52,8 +62,11 @@ def pair_moves(
 ) -> tuple[Groups, int]:
     """So many splits and merges from pairs of trees that are alike, or `anew` so many pairs of groups shared out anew.
 
-    How many were accepted is told.  `features` tells how alike trees are: by the product of their rows.
+    How many were accepted is told.  Under constraints other moves take their place
+    (note.md, section 9).  `features` tells how alike trees are: by the product of their rows.
     """
+    if corpus.blocks is not None:
+        return constrained_moves.many_at_once(rng, corpus.blocks, tables, groups, n, swaps=anew)
     accepted = 0
     while n > 0 and corpus.n_trees > 1:
         groups = mg.with_room(groups, tables)
@@ -110,9 +123,11 @@ class PartitionSampler:
 
     def init(self, rng: np.random.Generator) -> Seating:
         """Groups from a start of the chain's own, after the merges that raise log P."""
-        groups = mg.seat(self.corpus, self.tables, self.starts(rng))
+        start = self.starts(rng)
+        start = kept_to(self.corpus.blocks, start, int(start.max()) + 1 if self.closed else None)
+        groups = mg.seat(self.corpus, self.tables, start)
         if not self.closed:
-            group_merges.merge_best(self.tables, groups, mg.in_use(groups), 1, False)
+            merge(self.corpus, self.tables, groups)
         return Seating(mg.compact(groups.label), self.prior.concentration)
 
     def step(self, rng: np.random.Generator, state: Seating) -> tuple[Seating, Mapping[str, float]]:

@@ -15,10 +15,10 @@ from sklearn.utils.extmath import randomized_svd
 
 from . import marginals as mg
 from .communities import at_least, coarse_enough, neighbour_graph
-from .kernels import group_merges
+from .constraints import kept_to
 from .kernels.group_sweeps import Groups, Rows, Tables
 from .marginals import Corpus, PartitionPrior
-from .sampler import sweep
+from .sampler import merge, sweep
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -89,6 +89,7 @@ def search(
 ) -> Found:
     """Communities, moves between them, then moves and merges; note.md, section 3.  Power None: calibrated."""
     label = alike_together(distinct_rows(corpus.rows), coarse_enough(neighbour_graph(rows), rng))
+    label = kept_to(corpus.blocks, label)
     groups, tables = placed(rng, corpus, label, prior, 1.0 if power is None else power)
     if power is None:
         found = mg.calibrated_power(corpus, tables, groups)
@@ -98,7 +99,8 @@ def search(
     groups, tables = learnt(corpus, groups.label, prior, power)
     groups, converged = settle(rng, corpus, tables, groups, merging=True)
     if all_alike(corpus):  # the posterior is the prior, and nothing tells the trees apart
-        groups, converged = mg.seat(corpus, tables, np.zeros(corpus.n_trees, np.int64)), True
+        together = kept_to(corpus.blocks, np.zeros(corpus.n_trees, np.int64))
+        groups, converged = mg.seat(corpus, tables, together), True
     return _found(corpus, tables, groups, prior, power, converged)
 
 
@@ -142,11 +144,6 @@ def all_alike(corpus: Corpus) -> bool:
     return bool((n == n[0]).all() and (rows.column.reshape(corpus.n_trees, -1) == rows.column[: n[0]]).all())
 
 
-def merge(tables: Tables, groups: Groups) -> int:
-    """Merge groups, the best pair first, while log P rises; how many times."""
-    return len(group_merges.merge_best(tables, groups, mg.in_use(groups), 1, False)[1])
-
-
 def settle(
     rng: np.random.Generator, corpus: Corpus, tables: Tables, groups: Groups, merging: bool = False
 ) -> tuple[Groups, bool]:
@@ -156,7 +153,7 @@ def settle(
     """
     for _ in range(MOST_GREEDY):
         groups, n_moved = sweep(rng, corpus, tables, groups, greedy=True, closed=True)
-        n_merged = merge(tables, groups) if merging else 0
+        n_merged = merge(corpus, tables, groups) if merging else 0
         if n_moved + n_merged == 0:
             return groups, True
     return groups, False
@@ -174,9 +171,11 @@ def search_given(
     """
     label = distinct_rows(corpus.rows)
     if n_groups <= label.max():
-        groups, tables = placed(rng, corpus, at_least(neighbour_graph(rows), n_groups, rng), prior, power)
-        group_merges.merge_best(tables, groups, mg.in_use(groups), n_groups, True)
+        start = kept_to(corpus.blocks, at_least(neighbour_graph(rows), n_groups, rng))
+        groups, tables = placed(rng, corpus, start, prior, power)
+        merge(corpus, tables, groups, n_groups, always=True)
         label = mg.compact(groups.label)
+    label = kept_to(corpus.blocks, label, n_groups)
     groups, tables = learnt(corpus, label, prior, power)
     groups, converged = settle(rng, corpus, tables, groups)
     return _found(corpus, tables, groups, prior, power, converged)

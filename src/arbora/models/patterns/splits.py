@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from . import marginals as mg
+from .constraints import kept_to, only_blocks
 from .kernels import log_marginals
 from .kernels.group_sweeps import Rows, Tables
 from .marginals import Corpus
@@ -30,15 +31,16 @@ def best_splits(rng: np.random.Generator, corpus: Corpus, features: Floats, tabl
     gain, side = np.full(n_groups, -np.inf), np.zeros(len(label), np.int64)
     for k in range(n_groups):
         mine = np.flatnonzero(label == k)
-        if len(mine) < 2:
+        part = _part(corpus, mine)
+        if len(mine) < 2 or (part.blocks is not None and len(part.blocks.first) < 2):
             continue
-        part = corpus._replace(rows=_only(corpus.rows, mine))
         whole = _log_joint(part, tables, np.zeros(len(mine), np.int64))
         step = float(tables.log_part[n_groups + 1] - tables.log_part[n_groups])
         for _ in range(TRIES):
             start = kmeans_start(features[mine], 2, rng)
             if start.max() == 0:  # all alike
                 start[0] = 1
+            start = kept_to(part.blocks, start, 2)
             groups, _ = settle(rng, part, tables, mg.seat(part, tables, start))
             found = mg.compact(groups.label)
             gained = _log_joint(part, tables, found) - whole + step
@@ -54,6 +56,13 @@ def split_labels(label: Ints, splits: Splits, n_more: int) -> Ints:
     for number, k in enumerate(np.argsort(-splits.gain, kind="stable")[:n_more].tolist()):
         out[(label == k) & (splits.side == 1)] = n_groups + number
     return out
+
+
+def _part(corpus: Corpus, trees: Ints) -> Corpus:
+    """The corpus of some trees."""
+    rows = _only(corpus.rows, trees)
+    blocks = None if corpus.blocks is None else only_blocks(corpus.blocks, rows, trees)
+    return corpus._replace(rows=rows, blocks=blocks)
 
 
 def _only(rows: Rows, trees: Ints) -> Rows:

@@ -164,6 +164,13 @@ def merge_best(tables, groups, n_slots, least, always):
 
     Ends at `least` groups, or where no merge gains anything unless `always`.
     """
+    return merge_allowed(tables, groups, np.zeros((n_slots, n_slots), np.bool_), least, always)
+
+
+@jit
+def merge_allowed(tables, groups, apart_out, least, always):
+    """As `merge_best`, but pairs of slots in `apart_out` are not merged; it follows the merges."""
+    n_slots = apart_out.shape[0]
     joined = np.zeros((n_slots, n_slots))
     for a in range(n_slots):
         if groups.size[a] > 0:
@@ -176,14 +183,17 @@ def merge_best(tables, groups, n_slots, least, always):
         best, x, y = -np.inf, -1, -1
         for a in range(n_slots):
             for b in range(a + 1, n_slots):
-                if groups.size[a] > 0 and groups.size[b] > 0:
+                if groups.size[a] > 0 and groups.size[b] > 0 and not apart_out[a, b]:
                     now = tables.power * joined[a, b]
                     now -= log_sizes(tables, groups.size[a], groups.size[b], n_groups - 1)
                     if now > best:
                         best, x, y = now, a, b
-        if best <= 0.0 and not always:
+        if x < 0 or (best <= 0.0 and not always):
             break
         absorb_group(tables, groups, x, y)
+        for k in range(n_slots):
+            apart_out[x, k] |= apart_out[y, k]
+            apart_out[k, x] = apart_out[x, k]
         _joined_with(tables, groups, x, joined)
         pair[n_done, 0], pair[n_done, 1], gain[n_done] = x, y, best
         n_done += 1

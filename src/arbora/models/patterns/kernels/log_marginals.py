@@ -8,7 +8,7 @@ from ....jit import jit
 
 
 @jit
-def _log_rise(alpha, c):
+def log_rise(alpha, c):
     """log Gamma(alpha + c) - log Gamma(alpha)."""
     if c > 8:
         return math.lgamma(alpha + c) - math.lgamma(alpha)
@@ -24,7 +24,7 @@ def log_marginal(tables, groups, k):
     out = 0.0
     for j in range(groups.count.shape[0]):
         if groups.count[j, k] > 0:
-            out += _log_rise(tables.alpha[j], groups.count[j, k])
+            out += log_rise(tables.alpha[j], groups.count[j, k])
     for f in range(groups.total.shape[0]):
         out += math.lgamma(tables.strength[f]) - math.lgamma(tables.strength[f] + groups.total[f, k])
     return out
@@ -57,7 +57,7 @@ def strength_evidence(share, count, total, strength):
     """Sum over groups of log M of one family at a strength, from the counts that are not zero and their shares."""
     out = 0.0
     for e in range(count.shape[0]):
-        out += _log_rise(strength * share[e], count[e])
+        out += log_rise(strength * share[e], count[e])
     for k in range(total.shape[0]):
         if total[k] > 0:
             out += math.lgamma(strength) - math.lgamma(strength + total[k])
