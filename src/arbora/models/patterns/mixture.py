@@ -153,6 +153,8 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         "provenance_",
     )
     _saved_if_there: ClassVar[tuple[str, ...]] = ("constraints_",)
+    constraints_: dict[str, Ints]
+    known_classes_: list[str] | None
 
     def __init__(
         self,
