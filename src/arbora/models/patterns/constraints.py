@@ -32,9 +32,9 @@ class Given(NamedTuple):
         return np.unique(np.concatenate([self.known_tree, self.must_link.ravel(), self.cannot_link.ravel()]))
 
 
-def read_constraints(y: Any, constraints: Any, n_trees: int) -> Given | None:
+def read_constraints(known: Any, constraints: Any, n_trees: int) -> Given | None:
     """Constraints as they are given to `fit`; None if there are none."""
-    tree, name = _known(y, n_trees)
+    tree, name = _known(known, n_trees)
     classes = tuple(dict.fromkeys(name))
     number = {one: k for k, one in enumerate(classes)}
     if constraints is None:
@@ -46,21 +46,27 @@ def read_constraints(y: Any, constraints: Any, n_trees: int) -> Given | None:
     return given if len(given.trees()) else None
 
 
-def _known(y: Any, n_trees: int) -> tuple[list[int], list[str]]:
-    """Trees of known class, and these classes as text; None, NaN and the number -1 are unknown."""
-    if y is None:
+def _known(known: Any, n_trees: int) -> tuple[list[int], list[str]]:
+    """Trees of known class, and these classes as text; None and NaN are unknown."""
+    if known is None:
         return [], []
-    values = y.tolist() if hasattr(y, "tolist") else list(y)
+    values = known.tolist() if hasattr(known, "tolist") else list(known)
     if len(values) != n_trees:
-        raise SettingError(f"y has {len(values)} classes; wanted one for each of {n_trees} trees, None if not known")
+        raise SettingError(
+            f"known has {len(values)} entries; wanted one for each of {n_trees} trees, None where the class is unknown"
+        )
     found = [(t, value) for t, value in enumerate(values) if not _unknown(value)]
+    for t, value in found:
+        if not isinstance(value, (str, bool)) and value == -1:
+            raise SettingError(f"known: -1 for tree {t}; write None for an unknown class, or '-1' for a class")
     return [t for t, _ in found], [str(value) for _, value in found]
 
 
 def _unknown(value: Any) -> bool:
+    """Whether a value is missing: None, NaN, or a missing value of a data frame."""
     if value is None or type(value).__name__ in ("NAType", "NaTType"):
         return True
-    return not isinstance(value, (str, bool)) and (value != value or value == -1)
+    return bool(isinstance(value, float) and value != value)
 
 
 def _pairs(name: str, pairs: Iterable[Any], n_trees: int) -> Ints:

@@ -11,7 +11,6 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
-from ...errors import ArboraError, SettingError
 from ...forest.trees import Trees
 from ...inference import diagnostics
 from ...inference.chains import Trace
@@ -22,10 +21,10 @@ from . import families as fm
 from . import fitted as ft
 from . import marginals as mg
 from . import search as se
+from .changes import Changing
 from .checking import check_fitted, check_settings
 from .constraints import Given, as_arrays, check_kept, check_number, choose_trees, make_blocks, read_constraints
 from .fitted import Sums
-from .levels import CoarserAndFiner
 from .marginals import Corpus, PartitionPrior
 from .sampler import ManyGroups, PartitionSampler
 from .splits import best_splits
@@ -40,7 +39,7 @@ Ints = NDArray[np.int64]
 SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
 
 
-class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
+class PatternMixture(Sampled, ClusterMixin, Changing):
     """Cluster trees by the local patterns they contain; the number of groups is learnt or given.
 
     A tree is the set of its patterns (`TreePatterns`).  A group is a Dirichlet-multinomial over patterns, shrunk to the
@@ -195,16 +194,18 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, *, constraints: Mapping[str, Any] | None = None) -> Self:
+    def fit(self, X: Any, y: Any = None, *, known: Any = None, constraints: Mapping[str, Any] | None = None) -> Self:
         """Find the groups, then sample their posterior, given what is known.  Ctrl-C keeps the draws made so far.
 
         Parameters
         ----------
         X : Forest, or what makes one
             The trees.
-        y : sequence or None, default None
-            Known classes of some trees; None, NaN or -1 where a class is not known.  Trees of one class share a group,
-            and trees of two classes do not.
+        y : object, default None
+            Ignored.
+        known : sequence or None, default None
+            Known classes of some trees, one entry per tree; None (or NaN) where the class is not known.  Trees of one
+            class share a group, and trees of two classes do not.
         constraints : mapping or None, default None
             ``{"must_link": [(0, 5), ...], "cannot_link": [(1, 2), ...]}``: pairs of trees that share a group, and pairs
             that do not.
@@ -216,7 +217,7 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         """
         check_settings(self)
         forest = self._check_trees(X)
-        given = read_constraints(y, constraints, forest.n_trees)
+        given = read_constraints(known, constraints, forest.n_trees)
         check_number(given, self.n_components)
         rng = resolve_seed(self.random_state)
         chosen = choose_trees(rng, forest.n_trees, self.fit_on, given)
@@ -239,24 +240,28 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
         self.trace_ = trace
         return self
 
-    def fit_predict(self, X: Any, y: Any = None, **options: Any) -> Ints:
+    def fit_predict(
+        self, X: Any, y: Any = None, *, known: Any = None, constraints: Mapping[str, Any] | None = None
+    ) -> Ints:
         """Fit, and return the group of each tree.
 
         Parameters
         ----------
         X : Forest, or what makes one
             The trees.
-        y : sequence or None, default None
+        y : object, default None
+            Ignored.
+        known : sequence or None, default None
             Known classes of some trees, as in `fit`.
-        **options : dict
-            ``constraints``, as in `fit`.
+        constraints : mapping or None, default None
+            Pairs of trees, as in `fit`.
 
         Returns
         -------
         ndarray of shape (n_trees,)
             `labels_`.
         """
-        return self.fit(X, y, **options).labels_
+        return self.fit(X, known=known, constraints=constraints).labels_
 
     def _keep_constraints(self, given: Given | None) -> None:
         """What was known, for the model file; a fit without forgets that of the fit before."""
@@ -327,69 +332,9 @@ class PatternMixture(Sampled, ClusterMixin, CoarserAndFiner):
             self.labels_ = labels
         self._record_provenance(forest)
 
-    def _set_sums(self, sums: Sums) -> None:
-        self.pattern_count_, self.group_size_ = sums
-        self.n_components_ = len(sums.size)
-        self.weight_ = sums.size / sums.size.sum()
-
     def _groups_of_drawn(self) -> Ints:
         """Draws are of the trees `fitted_trees_`."""
         return self.labels_[self.fitted_trees_]
-
-    # ---- more trees, fewer trees --------------------------------------------------------------------------------
-
-    def partial_fit(self, X: Any, y: Any = None) -> Self:
-        """Put more trees into the groups found, and count them there; fits if nothing was fitted before.
-
-        `labels_` then is of these trees.  Patterns, strengths and power stay.
-        """
-        if not hasattr(self, "group_size_"):
-            return self.fit(X, y)
-        labels = []
-        for known in self._known(self._check_trees(X)):
-            model = self.model_
-            label = self._scores(known, model)[:, :-1].argmax(axis=1)
-            self._set_sums(model.sums.plus(ft.rows_of(known.counts, model), label, 1))
-            labels.append(label.astype(np.int64))
-        self.labels_ = np.concatenate(labels)
-        self.split_gain_ = self.split_side_ = None
-        self.log_posterior_ = ft.log_posterior_of(self.model_)
-        return self
-
-    def remove(self, X: Any, labels: Any = None) -> Self:
-        """Take trees out of the groups they are in: of `labels`, or else those that `predict` gives.
-
-        Parameters
-        ----------
-        X : Forest, or what makes one
-            The trees.
-        labels : array or None, default None
-            Group of each tree; None takes what `predict` returns.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-        """
-        forest = self._check_trees(X)
-        label = self.predict(forest) if labels is None else np.asarray(labels, np.int64)
-        if label.shape != (forest.n_trees,) or label.min(initial=0) < 0 or label.max(initial=0) >= self.n_components_:
-            raise SettingError(
-                f"labels: wanted the group of each of {forest.n_trees} trees, 0..{self.n_components_ - 1}"
-            )
-        model, done = self.model_, 0
-        sums = model.sums
-        for known in self._known(forest):
-            rows = ft.rows_of(known.counts, model)
-            n = len(rows.start) - 1
-            sums = sums.plus(rows, label[done : done + n], -1)
-            done += n
-        if (sums.size < 1).any() or (sums.count < 0).any():
-            raise ArboraError("remove: a group would be left without trees, or these trees were never in it; fit again")
-        self._set_sums(sums)
-        self.split_gain_ = self.split_side_ = None
-        self.log_posterior_ = ft.log_posterior_of(self.model_)
-        return self
 
     # ---- files --------------------------------------------------------------------------------------------------
 
