@@ -29,7 +29,8 @@ from .content_params import CONTENT, store_table, stored_table
 from .content_starts import with_content
 from .dp_samplers import ProcessPrior, Seats, StochasticEM
 from .exact_gibbs import ExactGibbs
-from .finite import SHARD_BYTES, FiniteMixture
+from .finite import FiniteMixture
+from .fitted_mixture import SHARD_BYTES
 from .passes import Batch, log_sum, shards_of
 from .starts import hellinger_features, pattern_features
 

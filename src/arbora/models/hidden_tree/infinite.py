@@ -17,7 +17,7 @@ from ..settings import check_count
 from . import directions
 from .directions import ATTRIBUTES, Direction, HiddenTrees, Structure
 from .dp_mixture import InfiniteMixture
-from .finite import SHARD_BYTES
+from .fitted_mixture import SHARD_BYTES
 from .inferred_states import InferredStates
 from .mixture import HiddenTreeMixture
 from .slot_rates import pooled_rates

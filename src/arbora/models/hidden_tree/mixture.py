@@ -17,7 +17,7 @@ from ..file_checks import check_array
 from . import directions
 from .content_scores import column_scores, warn_if_dominant
 from .directions import ATTRIBUTES, Direction, HiddenTrees, Structure
-from .finite import SHARD_BYTES
+from .fitted_mixture import SHARD_BYTES
 from .inferred_states import InferredStates, n_states_of
 from .mixture_reader import MixtureReader
 from .passes import Batch, MixtureCounts, MixtureParams

@@ -13,7 +13,7 @@ from . import directions
 from . import node_posteriors as nodes
 from .content_params import store_table, stored_table
 from .directions import Direction, Structure
-from .finite import SHARD_BYTES
+from .fitted_mixture import SHARD_BYTES
 from .inferred_states import InferredStates
 from .mixture import HiddenTreeMixture
 from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum

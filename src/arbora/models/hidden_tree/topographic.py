@@ -16,7 +16,7 @@ from . import encoding as enc
 from . import fitting, map_start
 from . import node_posteriors as nodes
 from .emissions.plane import PlaneLabels
-from .finite import SHARD_BYTES
+from .fitted_mixture import SHARD_BYTES
 from .passes import Batch, MixtureCounts, MixtureParams
 from .single import HiddenTree
 from .switching_params import Priors
