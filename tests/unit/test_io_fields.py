@@ -116,6 +116,7 @@ def test_broken_traces(tmp_path, caplog, spans, said, n_split):
         (otlp(3), r"resourceSpans\[0\].scopeSpans\[0\].spans\[0\]: found a number, wanted an object"),
         ({"resourceSpans": 3}, "resourceSpans: found a number, wanted an array"),
         ([], "found an array, wanted OTLP with the key 'resourceSpans'"),
+        (otlp(), "there is no span in it, wanted one at least"),
         ({"data": [{"spans": [jaeger_span("a", [], 1)], "processes": {}}]}, "its process 'p1' is not one of"),
         ({"data": [{"spans": []}]}, r"data\[0\]\.processes: found null, wanted an object"),
     ],
@@ -175,6 +176,13 @@ def test_nexus(tmp_path):
         ),
         ("#NEXUS\nbegin trees; translate 1 a, 1 c; end;", "'1' is translated twice"),
         ("#NEXUS\nbegin trees; begin trees; end;", "line 2, column 14: the block 'trees' is not closed"),
+        (
+            "#NEXUS\nbegin trees;\n ttee a = (a,b);\nend;",
+            "line 3, column 2: found 'ttee' before what looks like a tree",
+        ),
+        ("#NEXUS\nbegin trees;\n tree a = b; tre a = [&R] (a);\nend;", "line 3, column 14: found 'tre' before what"),
+        ("#NEXUS\nbegin trees;\n traslate 1 a, 2 b;\nend;", "line 3, column 2: found 'traslate' before what looks"),
+        ("#NEXUS\nbegin taxa; taxlabel a b; end;", "line 2, column 1: the block 'taxa' that starts here has no names"),
         ("#NEXUS\nbegin trees; tree a = b; end", "line 2, column 28: the last command is not closed"),
     ],
 )
@@ -191,6 +199,7 @@ N_LONG = 40_000
     [
         (read_nexus, "#NEXUS begin trees; tree" + " " * N_LONG + "; end;"),
         (read_nexus, "#NEXUS begin trees; tree" + "[]" * N_LONG + "a; end;"),
+        (read_nexus, "#NEXUS begin trees; tre" + "=[ " * N_LONG + "]; end;"),
         (read_nexus, "#NEXUS begin taxa; taxlabels " + "a b," * N_LONG + "; end;"),
         (read_dotbracket, "." * N_LONG + "?"),
         (read_dotbracket, "(" * N_LONG + " ?" * N_LONG),

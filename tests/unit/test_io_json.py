@@ -179,6 +179,7 @@ def test_classes_keep_their_type(tmp_path, classes, kind):
         ("[1]", "found an array, wanted an object"),
         ('{"name": "x"}', "found an object with the keys 'name' as a node, wanted an object with the key \"label\""),
         ('{"label": "a", "children": ["b"]}', "found text as a node"),
+        ('{"label": "a", "Children": [{"label": "b"}]}', "the key 'Children' holds nodes, wanted them in \"children\""),
         ('{"label": "a", "children": {"label": "b"}}', '"children" is an object'),
         ('{"label": "a", "children": {}}', '"children" is an object without keys, wanted an array'),
         ('{"label": "a", "children": 0}', '"children" is a number, wanted an array'),

@@ -201,9 +201,23 @@ TREES = ("learner", "gradient_booster", "model", "trees")
         ),
         (changed(MODEL, *TREES, 0, "left_children", 1, to=9), "its row is '9'"),
         (changed(MODEL, *TREES, 0, "left_children", to=[-1]), "its columns are empty or differ in length"),
+        (
+            changed(MODEL, *TREES, 0, "left_children", 0, to=3),
+            r"trees\[0\]: row 1 is no row's child, wanted a tree of all",
+        ),
         (changed(MODEL, *TREES, to=[]), "there is no tree in it"),
     ],
 )
 def test_what_is_no_dump(tmp_path, value, said):
     with pytest.raises(ReadError, match=said):
         read_decisions(put(tmp_path, "a.json", value))
+
+
+@pytest.mark.parametrize("by", ["number", "mark"])
+def test_rows_that_were_pruned_are_no_nodes(tmp_path, by):
+    pruned = changed(MODEL, *TREES, 0, "left_children", 1, to=-1)
+    if by == "number":
+        pruned = changed(pruned, *TREES, 0, "tree_param", to={"num_deleted": "2"})
+    else:
+        pruned = changed(pruned, *TREES, 0, "split_indices", to=[1, 2, 0, 2**31 - 1, 2**31 - 1])
+    assert trees(read_decisions(put(tmp_path, "a.json", pruned))) == Forest.from_nested([("age", ["leaf", "leaf"])])

@@ -13,6 +13,7 @@ from .json_text import json_kind
 from .sources import shown
 
 LEAF = "leaf"
+DELETED = 2**31 - 1  # feature of a row that XGBoost has pruned
 
 
 class Split(NamedTuple):
@@ -145,7 +146,9 @@ def _add_xgboost_model(learner: Any, columns: Columns) -> None:
     trees = _array(_member(_member(booster, "model", "gradient_booster"), "trees", "model"), "model.trees")
     names = learner.get("feature_names") or None
     for t, tree in enumerate(trees):
-        add_splits(0, _Rows(tree, names, f"trees[{t}]").split, f"trees[{t}]", columns)
+        rows = _Rows(tree, names, f"trees[{t}]")
+        add_splits(0, rows.split, f"trees[{t}]", columns)
+        rows.check_all_used()
 
 
 class _Rows:
@@ -156,7 +159,9 @@ class _Rows:
         self.left, self.right, self.feature, self.number = (
             _array(_member(tree, key, where), f"{where}.{key}") for key in keys
         )
-        self.names, self.n_rows = names, len(self.left)
+        self.names, self.n_rows, self.where = names, len(self.left), where
+        stated = tree.get("tree_param")
+        self.n_deleted = str(stated.get("num_deleted", 0)) if isinstance(stated, dict) else "0"
         if not self.n_rows or not len(self.right) == len(self.feature) == len(self.number) == self.n_rows:
             raise Fault(f"{where}: its columns are empty or differ in length, wanted a row per node")
         self.seen = bytearray(self.n_rows)
@@ -169,6 +174,12 @@ class _Rows:
         if self.left[row] == -1:
             return Split(None, number)
         return Split(_feature(self.feature[row], self.names, where), number, self.left[row], self.right[row])
+
+    def check_all_used(self) -> None:
+        """Raise if more rows are left over than pruning has deleted."""
+        unused = [row for row in range(self.n_rows) if not self.seen[row] and self.feature[row] != DELETED]
+        if unused and str(len(unused)) != self.n_deleted:
+            raise Fault(f"{self.where}: row {unused[0]} is no row's child, wanted a tree of all {self.n_rows} rows")
 
 
 def _feature(number: Any, names: Any, where: str) -> str:

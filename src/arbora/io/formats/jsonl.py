@@ -166,6 +166,8 @@ def _add_nested(root: dict[str, Any], columns: Columns, asked: Asked) -> None:
             label.append(words[word])
         else:
             label.append(_odd_label(word, node, columns))
+        if children is None and len(node) > 1:
+            _check_no_other_children(node)
         if children is not None and not isinstance(children, list):
             raise Fault(f'"children" is {json_kind(children)}, wanted an array')
         if children:
@@ -177,6 +179,13 @@ def _add_nested(root: dict[str, Any], columns: Columns, asked: Asked) -> None:
                 due += 1
             _check_slots(pushed)
             stack += reversed(pushed)
+
+
+def _check_no_other_children(node: dict[str, Any]) -> None:
+    """Raise if a node without "children" holds nodes under another key, which is likely misspelt."""
+    for key, held in node.items():
+        if isinstance(held, list) and held and isinstance(held[0], dict) and "label" in held[0]:
+            raise Fault(f'the key {shown(key)} holds nodes, wanted them in "children"')
 
 
 def _odd_label(word: Any, node: dict[str, Any], columns: Columns) -> int:

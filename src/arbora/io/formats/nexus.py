@@ -18,6 +18,7 @@ _WORD = re.compile(r"\s*(?:'([^']*(?:''[^']*)*)'|([^\s',;=]+)|([,=]))")
 _HEAD = re.compile(r"\s*([^\s=;]+)")
 # What is taken stays taken (*+): blanks shared out between two of them in every way would take quadratic time.
 _TREE = re.compile(r"\s*+u?tree\s*+(?:\*\s*+)?(?:'[^']*(?:''[^']*)*'|[^\s=']+)\s*+=", re.IGNORECASE)
+_LIKE_TREE = re.compile(r"=\s*+(?:\[[^\[\]=]*+\]\s*+)*+\(")
 
 
 def read_nexus(
@@ -129,6 +130,8 @@ def _trees(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
                 raise Fault(f"the block {block!r} is not closed, wanted END before this", *position(text, start))
             block, opened, names = " ".join(text[start + 5 : end - 1].split()).lower(), start, dict(taxa)
         elif word in ("end", "endblock"):
+            if block == "taxa" and not taxa:
+                raise Fault("the block 'taxa' that starts here has no names, wanted TAXLABELS", *position(text, opened))
             block = ""
         elif block == "taxa" and word == "taxlabels":
             taxa = _numbered(text, command)
@@ -139,8 +142,17 @@ def _trees(text: str) -> Iterator[tuple[int, int, dict[str, str]]]:
             if head is None:
                 raise Fault("found a tree without name, wanted TREE name = (...);", *position(text, start))
             yield head.end(), end, names
+        elif block == "trees" and _is_damaged(text, start, end):
+            what = "what looks like a tree or names, wanted TREE or TRANSLATE"
+            raise Fault(f"found {shown(word)} before {what}", *position(text, start))
     if block:
         raise Fault(f"the block {block!r} that starts here is not closed, wanted END;", *position(text, opened))
+
+
+def _is_damaged(text: str, start: int, end: int) -> bool:
+    """Whether a command of another name holds a tree, or a list of names: its first word is damaged."""
+    names = text.find(",", start, end) >= 0 and text.find("=", start, end) < 0
+    return names or _LIKE_TREE.search(text, start, end) is not None
 
 
 def _words(text: str, command: _Command) -> list[tuple[str, bool, int]]:

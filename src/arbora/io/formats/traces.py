@@ -98,6 +98,8 @@ def read_traces(
         traces: dict[str, list[Span]] = {}
         for span in _spans(decode(read_bytes(path, max_bytes))):
             traces.setdefault(span.trace, []).append(span)
+        if not traces:
+            raise Fault("there is no span in it, wanted one at least; leave the file out")
         found = [_add_trace(spans, f"{path}#{trace}", label, broken, columns, asked) for trace, spans in traces.items()]
         n_broken += sum(found)  # at the end, because a fault takes the whole file back
 

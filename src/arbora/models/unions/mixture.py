@@ -342,6 +342,8 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         right = right and np.allclose(self.weight_, [u.n_assigned / n_trees for u in unions])
         if not right or not np.array_equal(self.node_match_, self._flat_match(np.append(0, np.cumsum(sizes)))):
             raise ValueError("classes, weights and correspondences contradict each other")
+        if self.description_length_ is None or self.start_length_ is None:
+            raise ValueError("a description length is not there")
         check_array("merges_", self.merges_, np.int64, (None, 2), 0)
         check_array("merge_gain_", self.merge_gain_, np.float64, (len(self.merges_),))
         check_array("merge_length_", self.merge_length_, np.float64, (len(self.merges_),))
