@@ -1,6 +1,6 @@
 """How probable a tree is under a component nobody has seen: its marginal likelihood under the prior.
 
-The shape's part is a product of Beta-Bernoulli probabilities, in closed form; that of the labels sums over all hidden
+The shape's part is a product of Beta-Bernoulli probabilities, in closed form; that of the contents sums over all hidden
 states and is estimated by sequential imputation (`kernels.impute`), with its standard error.  See infinite.md.
 """
 
@@ -44,9 +44,9 @@ def evidence(model: "SwitchingTree", batch: "Batch", priors: Priors | list[Prior
     log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
     for rows, shard in zip(batch.rows, batch.shards, strict=True):
         shape = branching_evidence(model, several(priors)[0], shard)
-        labels = label_evidence(model, priors, shard)
-        log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
-        error[rows] = labels.error[shard.tree_id]
+        contents = content_evidence(model, priors, shard)
+        log_prob[rows] = (shape + contents.log_prob)[shard.tree_id]
+        error[rows] = contents.error[shard.tree_id]
     return Evidence(log_prob, error)
 
 
@@ -68,19 +68,20 @@ def branching_evidence(model: Any, priors: Any, shard: SharedForest) -> Floats:
     return out
 
 
-def label_evidence(model: "SwitchingTree", priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
-    """Log probability of the labels of each distinct tree given its shape, by sequential imputation."""
+def content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
+    """Log probability of the contents of each distinct tree given its shape, by sequential imputation."""
     units = shard.units
-    sizes = (model.n_slots, model.n_labels, model.n_states, READING[model.absent])
+    sizes = (model.n_slots, model.n_states, READING[model.absent])
     n = model.n_states
-    urns = [
-        impute.Model(*sizes, by_state(one.leaf, n + 1), one.emission, one.switch, by_state(one.transition, n))
+    urns = model.emission.urns(shard.contents, several(priors)[0].emission)
+    models = [
+        impute.Model(*sizes, by_state(one.leaf, n + 1), urns, one.switch, by_state(one.transition, n))
         for one in several(priors)
     ]
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)
-        out.log_prob[t], out.error[t] = of_tree(impute.log_evidence, units, order, urns)
+        out.log_prob[t], out.error[t] = of_tree(impute.log_evidence, units, order, models)
     return out
 
 

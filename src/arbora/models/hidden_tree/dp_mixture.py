@@ -13,6 +13,7 @@ from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ChainsDisagreeWarning, SettingError
+from ...forest.content_rows import LABEL
 from ...forest.trees import Trees
 from ...inference.chains import Settled, Trace
 from ...inference.diagnostics import NEW_GROUP
@@ -323,7 +324,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         params = self.mixture_._fitted_params().tree
         with self.mixture_._batch(forest, self.spec_) as batch:
             known = batch.log_likelihood(params)
-            if self.update == "em" or tm.wanted(self.spec_):
+            if self.update == "em":
                 new = batch.log_likelihood(self.spec_.uniform())[:, 0]
             else:
                 new = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_)).log_prob
@@ -333,7 +334,11 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         """Nats for labels never seen, [tree, group]: a group that has none pays more than one that may have any.
 
         In a known group each counts as one of the nodes seen, as for the classifiers; in a new one, as one more label.
+        Where the model leaves labels out, none costs anything.
         """
+        columns = tm.wanted(self.spec_)
+        if columns and all(one.name != LABEL for one in columns):
+            return np.zeros((forest.n_trees, self.n_components_ + 1))
         times = np.concatenate([np.zeros(0), *(unseen_by_tree(part) for part in forest.parts())])
         seen = max(self.n_nodes_seen_, 2)
         cost = np.full(self.n_components_ + 1, np.log(seen))
@@ -343,12 +348,10 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
     def new_group_evidence(self, X: Any) -> tm.Evidence:
         """Log-probability of each tree in a group never seen, parameters integrated out, and its standard error.
 
-        Labels never seen are summed out here.  The error is that of sequential imputation, from eight replicates; it is
-        zero where the hidden states do not matter.
+        Labels, codes and words never seen are summed out here.  The error is that of sequential imputation, from eight
+        replicates; it is zero where the hidden states do not matter.
         """
         check_is_fitted(self, "mixture_")
-        if tm.wanted(self.spec_):
-            raise SettingError("new_group_evidence: it integrates over labels alone; this model has columns of content")
         forest = self._in_training_terms(X)
         with self.mixture_._batch(forest, self.spec_) as batch:
             evidence: tm.Evidence = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_))

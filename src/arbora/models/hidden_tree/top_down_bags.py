@@ -132,24 +132,25 @@ def evidence(model: "TopDownTree", batch: "Batch", priors: Priors | list[Priors]
     """
     log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
     for rows, shard in zip(batch.rows, batch.shards, strict=True):
-        shape, labels = branching_evidence(model, several(priors)[0], shard), _label_evidence(model, priors, shard)
-        log_prob[rows] = (shape + labels.log_prob)[shard.tree_id]
-        error[rows] = labels.error[shard.tree_id]
+        shape, contents = branching_evidence(model, several(priors)[0], shard), _content_evidence(model, priors, shard)
+        log_prob[rows] = (shape + contents.log_prob)[shard.tree_id]
+        error[rows] = contents.error[shard.tree_id]
     return Evidence(log_prob, error)
 
 
-def _label_evidence(model: "TopDownTree", priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
-    """Log probability of the labels of each distinct tree, and of its shape where that depends on states."""
+def _content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
+    """Log probability of the contents of each distinct tree, and of its shape where that depends on states."""
     units = shard.units
     hit, miss = branching_prior(model, several(priors)[0]) if model.structure == "state" else (np.zeros(0), np.zeros(0))
-    sizes = (model.n_slots, model.n_labels, model.n_states, model.tied, model.pooled)
+    sizes = (model.n_slots, model.n_states, model.tied, model.pooled)
     n = model.n_states
-    urns = [
-        top_down_impute.Model(*sizes, by_state(one.root, n), one.emission, by_state(one.transition, n), hit, miss)
+    urns = model.emission.urns(shard.contents, several(priors)[0].emission)
+    models = [
+        top_down_impute.Model(*sizes, by_state(one.root, n), urns, by_state(one.transition, n), hit, miss)
         for one in several(priors)
     ]
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)[::-1].copy()
-        out.log_prob[t], out.error[t] = of_tree(top_down_impute.log_evidence, units, order, urns)
+        out.log_prob[t], out.error[t] = of_tree(top_down_impute.log_evidence, units, order, models)
     return out

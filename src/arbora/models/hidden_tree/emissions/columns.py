@@ -14,6 +14,7 @@ from ....forest.content_rows import LABEL, Wanted, plain_values
 from ....forest.sharing import Contents, SharedForest
 from ....forest.trees import Trees
 from ..kernels.number_marginals import N_MOMENTS, N_PRIOR, number_marginal
+from ..kernels.urns import Urns
 from . import Rows, Shown
 from .bag import Bag
 from .categorical import Categorical
@@ -276,6 +277,19 @@ class Columns:
             sums = np.zeros((n_states, N_MOMENTS, n)) if numbers is None else numbers[x * n_states : (x + 1) * n_states]
             found[key] = family.from_moments(sums.transpose(1, 0, 2))
         return {key: found[key] for key, _, _ in self._keyed}
+
+    def urns(self, contents: Contents | None, prior: float) -> Urns:
+        """Words and numbers of each row, with the priors of the columns."""
+        words, numbers = self.by_row(contents)
+        words.sort_indices()
+        entries = words.indptr.astype(np.int64), words.indices.astype(np.int64), words.data.astype(np.float64)
+        n_words = np.array([family.n_words for _, _, family in self._of_words], np.int64)
+        column = np.repeat(np.arange(len(n_words)), n_words)
+        constant = np.zeros(words.shape[0])
+        for x, (_, _, family) in enumerate(self._of_numbers):
+            constant += family.constant_of(numbers[:, x])
+        priors = float(prior), n_words * float(prior)
+        return Urns(*entries, column, *priors, numbers, self.number_priors(1), constant, False)
 
     @property
     def has_labels(self) -> bool:

@@ -97,6 +97,10 @@ class Gaussian:
         """The prior as `kernels.number_marginals` takes it."""
         return (GAUSSIAN, self.strength, self.dof, self.dof * self.scale)
 
+    def constant_of(self, moments: Floats) -> Floats:
+        """Log of the factor of each row, [row, 3], that `kernels.number_marginals` leaves out."""
+        return np.asarray(-0.5 * np.log(2.0 * np.pi) * moments[:, 0])
+
     def _posterior(self, statistics: Moments) -> tuple[Floats, Floats, Floats, Floats]:
         """Strength, mean, shape and rate of the posterior."""
         n, first, second = statistics

@@ -10,6 +10,8 @@ from ....forest.content_rows import Wanted
 from ....forest.sharing import Contents, SharedForest
 from ....forest.trees import Trees
 from .. import distributions as dist
+from ..kernels.number_marginals import N_MOMENTS, N_PRIOR
+from ..kernels.urns import Urns
 from ..tree_model import Table
 from . import Rows, Shown
 
@@ -105,6 +107,13 @@ class Labels:
     def from_cells(self, cells: Floats, n_states: int) -> Floats:
         """Statistics from [cell, component]."""
         return cells.reshape(self.n_labels, n_states, cells.shape[-1])
+
+    def urns(self, contents: Contents | None, prior: float) -> Urns:
+        """Every label is a row of one word."""
+        n = self.n_labels
+        no_column = np.zeros((n, 0, N_MOMENTS)), np.zeros((0, N_PRIOR))
+        one_each = np.arange(n + 1), np.arange(n), np.ones(n), np.zeros(n, np.int64)
+        return Urns(*one_each, float(prior), np.array([n * float(prior)]), *no_column, np.zeros(n), True)
 
     # Columns of encodings
 

@@ -83,6 +83,10 @@ class Poisson:
         """The prior as `kernels.number_marginals` takes it."""
         return (POISSON, self.shape, self.rate, 0.0)
 
+    def constant_of(self, moments: Floats) -> Floats:
+        """Log of the factor of each row, [row, 3], that `kernels.number_marginals` leaves out."""
+        return np.asarray(-moments[:, 2])
+
     def mode(self, statistics: Totals, params: Any, prior: float) -> Floats:
         """The mode of the Gamma posterior."""
         return np.maximum(statistics.total + self.shape - 1.0, 0.0) / (statistics.weight + self.rate)

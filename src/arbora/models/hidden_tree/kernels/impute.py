@@ -1,4 +1,4 @@
-"""How probable the labels of one tree are when every parameter is integrated out, by sequential imputation.
+"""How probable the contents of one tree are when every parameter is integrated out, by sequential imputation.
 
 Particles go through the tree from the leaves up and draw states and switches node by node, each given the counts of
 what it has drawn so far.  They are resampled when few of them carry the weight, as in a particle filter, and the mean
@@ -10,6 +10,7 @@ from typing import Any, NamedTuple
 import numpy as np
 
 from ....jit import jit
+from .urns import add_content, n_content_cells, numbered, see_content
 
 LITERAL, RENORMALISED, BOTTOM, SLOT = 0, 1, 2, 3
 
@@ -18,11 +19,10 @@ class Model(NamedTuple):
     """Sizes, reading and Dirichlet parameters: symmetric ones, and those of rows of states by state."""
 
     n_slots: int
-    n_labels: int
     n_states: int
     absent: int
     leaf: Any  # [state + 1]; the last is that of "nothing there"
-    emission: float
+    urns: Any  # what nodes hold
     switch: float
     transition: Any  # [state]
 
@@ -52,24 +52,20 @@ def post_order(child_start, child, root):
 
 @jit
 def _numbered(units, order, model):
-    """Numbers of the slots and labels that matter to the tree, and how many: tables need no others."""
-    label, slot = units[0], units[1]
+    """Numbers of the slots that matter to the tree, and how many: tables need no others."""
+    slot = units[1]
     slot_at = np.full(model.n_slots, -1, np.int64)
-    label_at = np.full(max(1, model.n_labels), -1, np.int64)
-    n_slots = n_labels = 0
+    n_slots = 0
     if model.absent >= BOTTOM:  # any slot may decide
         for l in range(model.n_slots):
             slot_at[l] = l
         n_slots = model.n_slots
     for x in range(order.shape[0]):
         d = order[x]
-        if label[d] >= 0 and label_at[label[d]] < 0:
-            label_at[label[d]] = n_labels
-            n_labels += 1
         if slot[d] >= 0 and slot_at[slot[d]] < 0:
             slot_at[slot[d]] = n_slots
             n_slots += 1
-    return slot_at, label_at, n_slots, n_labels
+    return slot_at, n_slots
 
 
 @jit
@@ -127,14 +123,15 @@ def _ancestors(rng, log_weight):
 
 @jit
 def log_evidence(rng, units, order, model, n_particles):
-    """Log of an unbiased estimate of P(labels, and what the reading says of the shape), parameters integrated out.
+    """Log of an unbiased estimate of P(contents, and what the reading says of the shape), parameters integrated out.
 
     `order` lists the units of the nodes as `post_order` gives them.  In the renormalised reading each particle draws
     switch probabilities from their prior, because renormalised over the slots that are there they have no counts.
     """
     label, slot, crowd, child_start, child = units
     n_states, absent = model.n_states, model.absent
-    slot_at, label_at, n_slots, n_labels = _numbered(units, order, model)
+    slot_at, n_slots = _numbered(units, order, model)
+    word_at, n_words = numbered(label, order, model.urns)
     width = n_states + (1 if absent == SLOT else 0)
     leaf_states = model.leaf[:n_states].sum()
     leaf_whole = leaf_states + (model.leaf[n_states] if absent == SLOT else 0.0)
@@ -142,7 +139,7 @@ def log_evidence(rng, units, order, model, n_particles):
     n_pairs = n_states + 1
     # Where the counts of a particle lie; behind the cells of a row stands their sum.
     at_emission = (n_slots + 1) * (width + 1)
-    at_switch = at_emission + (n_labels + 1) * n_states
+    at_switch = at_emission + n_content_cells(model.urns, n_words, n_states)
     at_transition = at_switch + n_slots
     n_cells = at_transition + n_slots * n_pairs * (n_states + 1)
     count = np.zeros((n_particles, n_cells))
@@ -170,12 +167,7 @@ def log_evidence(rng, units, order, model, n_particles):
         for p in range(n_particles):
             c = count[p]
             factor = 1.0
-            for i in range(n_states):
-                emission[i] = 1.0
-                if label[d] >= 0:
-                    hits = c[at_emission + label_at[label[d]] * n_states + i]
-                    tries = c[at_emission + n_labels * n_states + i]
-                    emission[i] = (model.emission + hits) / (model.n_labels * model.emission + tries)
+            top = see_content(model.urns, word_at, n_words, label[d], c, at_emission, n_states, emission)
             n_options = 0
             if lo == hi:
                 row = (slot_at[slot[d]] if slot[d] >= 0 else n_slots) * (width + 1)
@@ -225,11 +217,9 @@ def log_evidence(rng, units, order, model, n_particles):
                     n_options += 1
                     due = slot[v] + 1
             chosen, total = _pick(rng, option, n_options * n_states)
-            log_weight[p] += np.log(total * factor)
+            log_weight[p] += np.log(total * factor) + top
             i = chosen % n_states
-            if label[d] >= 0:
-                c[at_emission + label_at[label[d]] * n_states + i] += 1.0
-                c[at_emission + n_labels * n_states + i] += 1.0
+            add_content(model.urns, word_at, n_words, label[d], c, at_emission, n_states, i)
             if lo == hi:
                 row = (slot_at[slot[d]] if slot[d] >= 0 else n_slots) * (width + 1)
                 c[row + i] += 1.0

@@ -10,35 +10,21 @@ import numpy as np
 
 from ....jit import jit
 from .impute import _ancestors, _is_uneven, _log_mean, _pick
+from .urns import add_content, n_content_cells, numbered, see_content
 
 
 class Model(NamedTuple):
     """Sizes and Dirichlet parameters, those of rows of states by state."""
 
     n_slots: int
-    n_labels: int
     n_states: int
     tied: bool
     pooled: bool
     root: Any  # [state]
-    emission: float
+    urns: Any  # what nodes hold
     transition: Any  # [state]
     hit: Any  # [slot]: Beta parameters of a child there; none where shapes do not depend on states
     miss: Any
-
-
-@jit
-def _numbered(units, order, model):
-    """Numbers of the labels of the tree, and how many: tables need no others."""
-    label = units[0]
-    label_at = np.full(max(1, model.n_labels), -1, np.int64)
-    n = 0
-    for x in range(order.shape[0]):
-        m = label[order[x]]
-        if m >= 0 and label_at[m] < 0:
-            label_at[m] = n
-            n += 1
-    return label_at, n
 
 
 @jit
@@ -69,19 +55,19 @@ def _chance_of_shape(units, d, count, at, model, i, add):
 
 @jit
 def log_evidence(rng, units, order, model, n_particles):
-    """Log of an unbiased estimate of P(labels, and the shape where it depends on states), parameters integrated out.
+    """Log of an unbiased estimate of P(contents, and the shape where it depends on states), parameters integrated out.
 
     `order` lists the units of the nodes, the parent of each before it; `order[0]` is the root.
     """
     label, slot, _, child_start, child = units
     n_states, n_nodes = model.n_states, order.shape[0]
-    label_at, n_labels = _numbered(units, order, model)
+    word_at, n_words = numbered(label, order, model.urns)
     root_whole, transition_whole = model.root.sum(), model.transition.sum()
     shaped = model.hit.shape[0] > 0
     n_rows = 1 if model.tied else model.n_slots
     # Where the counts of a particle lie; behind the cells of a row stands their sum.
     at_emission = n_states + 1
-    at_transition = at_emission + (n_labels + 1) * n_states
+    at_transition = at_emission + n_content_cells(model.urns, n_words, n_states)
     at_shape = at_transition + n_rows * n_states * (n_states + 1)
     n_cells = at_shape + (2 * model.n_slots * n_states if shaped else 0)
     count = np.zeros((n_particles, n_cells))
@@ -92,6 +78,7 @@ def log_evidence(rng, units, order, model, n_particles):
     stack[0] = order[0]
     height = 1
     option = np.empty(n_states)
+    emission = np.empty(n_states)
     log_weight = np.zeros(n_particles)
     result = 0.0
     while height > 0:
@@ -106,21 +93,16 @@ def log_evidence(rng, units, order, model, n_particles):
                 base = at_transition + (row * n_states + given[p, height]) * (n_states + 1)
                 alpha, whole = model.transition, transition_whole
             whole += c[base + n_states]
+            top = see_content(model.urns, word_at, n_words, label[d], c, at_emission, n_states, emission)
             for i in range(n_states):
-                option[i] = (alpha[i] + c[base + i]) / whole
-                if label[d] >= 0:
-                    hits = c[at_emission + label_at[label[d]] * n_states + i]
-                    tries = c[at_emission + n_labels * n_states + i]
-                    option[i] *= (model.emission + hits) / (model.n_labels * model.emission + tries)
+                option[i] = (alpha[i] + c[base + i]) / whole * emission[i]
                 if shaped:
                     option[i] *= _chance_of_shape(units, d, c, at_shape, model, i, False)
             i, total = _pick(rng, option, n_states)
-            log_weight[p] += np.log(total)
+            log_weight[p] += np.log(total) + top
             c[base + i] += 1.0
             c[base + n_states] += 1.0
-            if label[d] >= 0:
-                c[at_emission + label_at[label[d]] * n_states + i] += 1.0
-                c[at_emission + n_labels * n_states + i] += 1.0
+            add_content(model.urns, word_at, n_words, label[d], c, at_emission, n_states, i)
             if shaped:
                 _chance_of_shape(units, d, c, at_shape, model, i, True)
             for x in range(hi - lo):
