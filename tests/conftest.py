@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from pathlib import Path
 
 # Before numba is imported: compiled kernels go to one place in the project, out of the source tree.
@@ -24,6 +25,11 @@ settings.load_profile(os.environ.get("HYPOTHESIS_PROFILE", "ci" if os.environ.ge
 
 # Compilation makes millions of short-lived objects beside the lasting ones of all test modules: search less often.
 gc.set_threshold(20_000, 20, 50)
+
+
+# A shell starts what runs in the background with Ctrl-C ignored, and processes inherit that: the tests of Ctrl-C fail.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 def pytest_collection_finish() -> None:
