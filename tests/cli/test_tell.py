@@ -4,7 +4,7 @@ import logging
 
 import pytest
 
-from arbora.cli import hierarchy, option_checks
+from arbora.cli import hierarchy, option_checks, sampled
 from arbora.cli import terminal as tell
 from arbora.inference.verdict import Verdict
 from arbora.progress import in_words
@@ -62,3 +62,17 @@ def test_a_page_says_what_was_typed_without_folders_of_the_machine(monkeypatch):
     monkeypatch.setattr(option_checks.sys, "argv", ["arbora", *typed])
     shown = option_checks.command_line()
     assert shown == "arbora cluster .../corpus other/docs --report=.../r.html -o '.../t b.csv'"
+
+
+@pytest.mark.parametrize(
+    ("found", "low", "high", "words"),
+    [
+        (3, 2, 4, "2 to 4 groups."),
+        (1, 1, 1, "1 group."),
+        (6, 8, 8, "8 groups, more than the 6 shown, which are a point estimate."),
+        (1, 2, 3, "2 to 3 groups, more than the 1 shown, which is a point estimate."),
+        (5, 2, 3, "2 to 3 groups, fewer than the 5 shown, which are a point estimate."),
+    ],
+)
+def test_a_number_outside_the_interval_is_said_to_be_a_point_estimate(found, low, high, words):
+    assert sampled._number_told(found, low, high) == f"95 % of the sampled partitions have {words}"

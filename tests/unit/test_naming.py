@@ -68,6 +68,12 @@ def test_names_say_where_things_are_if_labels_do_not_tell() -> None:
     assert named([("r", [("p", ["a", "b"])])] * 4, [("r", [("p", ["a"])])] * 4) == ["b", "p with only a"]
 
 
+def test_names_list_three_children_as_one_says_them() -> None:
+    short, full = ("r", ["a", "b"]), ("r", ["b", "a", "c"])
+    other = ("r", ["c", "b", "a"])
+    assert "r with only c, b and a" in named([full] * 4, [other] * 4, [short] * 4)
+
+
 def test_names_tell_of_what_is_missing_and_of_sizes() -> None:
     full, bare = ("r", ["a", "b", "c"]), ("r", ["a", "b"])
     assert named([full] * 4, [bare] * 4) == ["c", "r with only a and b"]

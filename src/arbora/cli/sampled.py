@@ -61,8 +61,7 @@ def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: li
     n = counted(model.n_components_, "group")
     how = f"{n}, as asked." if components is not None else f"{n}, a number learnt from the trees."
     if components is None:
-        spread = f"{low}" if low == high else f"{low} to {high}"
-        told = [f"95 % of the sampled partitions have {spread} group{'' if high == 1 else 's'}.", *told]
+        told = [_number_told(model.n_components_, low, high), *told]
     facts = {
         **facts,
         "sweeps": list(trace.n_sweeps),
@@ -76,3 +75,13 @@ def _sampled(model: Any, components: int | None, facts: dict[str, Any], told: li
         report = model.chain_report()
         facts["chains"], facts["chains_agree"] = report.verdict, bool(report.agree)
     return Fitted(model, how, trace.interrupted, facts, told, [], model.verdict().typed(OPTIONS))
+
+
+def _number_told(found: int, low: int, high: int) -> str:
+    """The interval of the number of groups, and that the number shown lies outside it, if it does."""
+    spread = f"{low}" if low == high else f"{low} to {high}"
+    told = f"95 % of the sampled partitions have {spread} group{'' if high == 1 else 's'}"
+    if low <= found <= high:
+        return f"{told}."
+    which = "which is a point estimate" if found == 1 else "which are a point estimate"
+    return f"{told}, {'more' if found < low else 'fewer'} than the {found} shown, {which}."

@@ -1,5 +1,6 @@
 """What a summary of clusters says, in words."""
 
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
@@ -17,6 +18,11 @@ LEGEND = (
 def counted(n: int, what: str) -> str:
     """A number of things: "1 tree", "2 trees"."""
     return f"{n:,} {what}{'' if n == 1 else 's'}"
+
+
+def enumerated(names: Sequence[str]) -> str:
+    """Names as one says them: "a", "a and b", "a, b and c"."""
+    return " and ".join(filter(None, [", ".join(names[:-1]), names[-1]]))
 
 
 def trait_text(trait: "Trait") -> str:

@@ -6,6 +6,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...evaluate.wording import enumerated
 from .families import FIRST_LABEL, MISSING_CODE, UNSEEN_CODE
 from .json_notation import JSON_WORDS, is_json
 from .kernels.keys import END, START
@@ -217,4 +218,4 @@ def _rule(codes: list[int], words: list[str], plain: list[bool], json: bool) -> 
         return None  # a key has one value, and the pair says which
     if len(set(children)) == 1 and len(children) > 1:
         return f"{words[0]} with only {len(children)} {children[0]}"
-    return f"{words[0]} with only {' and '.join(children)}"
+    return f"{words[0]} with only {enumerated(children)}"
