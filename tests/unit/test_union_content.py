@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import arbora as ab
-from arbora.errors import SettingError
+from arbora.errors import ContentWarning, SettingError
 from arbora.forest.forest import Forest
 from arbora.models.hidden_tree.emissions.flag import Flag, Hits
 from arbora.models.hidden_tree.emissions.gaussian import Gaussian, Moments
@@ -16,6 +16,7 @@ from arbora.models.unions.node_codes import make_code
 from arbora.models.unions.packed import UnionStore
 from arbora.models.unions.union_content import (
     ContentCode,
+    ContentColumn,
     choose_content,
     content_code,
     content_values,
@@ -270,6 +271,14 @@ def test_prediction_needs_the_columns_of_the_fit():
 
 
 # ---- costs learnt from the same entropies ---------------------------------------------------------------------------
+
+
+def test_values_beyond_all_measure_are_told_of():
+    forest = Forest.from_nested(["a"] * 4).with_content({"x": [1.0, 2.0, None, 1e9]})
+    column = ContentColumn("x", "gaussian", 1.5, 0.5, (0.5, 1.0))
+    with pytest.warns(ContentWarning, match="column 'x': 1 values lie more than 1,000,000 standard deviations"):
+        values = content_values((column,), forest)
+    np.testing.assert_allclose(values[:, 0], [-1.0, 1.0, np.nan, 1e6])
 
 
 def test_distances_by_union_are_those_of_enumeration():

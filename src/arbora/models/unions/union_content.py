@@ -1,5 +1,6 @@
 """Content at the nodes of unions: which columns count, their values as the search takes them, and what they cost."""
 
+import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -7,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ...errors import SettingError
+from ...errors import ContentWarning, SettingError
 from ...forest.content import Column
 from ...forest.content_rows import LABEL
 from ...forest.forest import Forest
@@ -73,10 +74,23 @@ def content_values(content: Content, forest: Forest) -> Floats:
             raise SettingError(f"content: the trees have no column {column.name!r}, which the fit took")
         held = forest.content[column.name]
         values = np.where(held.missing, np.nan, held.values.astype(np.float64))
-        out[:, c] = np.clip((values - column.centre) / column.unit, -LARGEST, LARGEST)
-        if column.family != "gaussian":
-            out[:, c] = values
+        if column.family == "gaussian":
+            values = _bounded((values - column.centre) / column.unit, column.name)
+        out[:, c] = values
     return out + 0.0  # no -0.0: equal values have equal bytes
+
+
+def _bounded(values: Floats, name: str) -> Floats:
+    """Values in standard deviations, those beyond all measure brought nearer; a warning says so."""
+    far = int((np.abs(values) > LARGEST).sum())  # a missing value is not
+    if far:
+        warnings.warn(
+            f"column {name!r}: {far} values lie more than {LARGEST:,.0f} standard deviations of training trees from "
+            f"their mean, and are taken as that far.  Are they in other units, or do they stand for missing ones?",
+            ContentWarning,
+            stacklevel=4,
+        )
+    return np.clip(values, -LARGEST, LARGEST)
 
 
 def content_ids(label: Ints, moment: Floats) -> Ints:
