@@ -58,6 +58,8 @@ def cluster(
     skip_bad: opt.SkipBad = False,
     read: opt.ReadOptions = None,
     classes: opt.Classes = None,
+    known: opt.Known = None,
+    constraints: opt.Constraints = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -71,6 +73,7 @@ def cluster(
       arbora cluster corpus/ -k 11 --output clusters.csv --save model.arbora
       arbora cluster trees.jsonl --report report.html --seed 7 --jobs -1
       arbora cluster corpus/ --classes folder --read text=kind
+      arbora cluster corpus/ --known some.csv --constraints pairs.json
       arbora cluster corpus/ --model mixture -k 11 --states 4
       arbora cluster corpus/ --model infinite --chains 4 --jobs -1
       arbora cluster corpus.store -k 11 --scheduler tcp://host:8786
@@ -81,13 +84,14 @@ def cluster(
     check_there(*paths)
     from . import content as columns
     from . import files, reading, results
+    from . import known as steering
 
     asked = given(
         components=components, states=states, direction=direction, tied=tied or None, absent=absent,
         structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter, tol=tol, n_slots=n_slots,
         content=content, update=update, sweeps=sweeps, chains=chains, concentration=concentration,
         labels=labels or None, noise_cost=noise_cost, search=search, memory=memory, scheduler=scheduler,
-        checkpoint=checkpoint,
+        checkpoint=checkpoint, known=known, constraints=constraints,
     )  # fmt: skip
     kind = settle(kind, asked)
     check_jobs(jobs)
@@ -96,10 +100,14 @@ def cluster(
         if content is not None:
             inputs = reading.find(paths, format, columns.reading_options(content, inputs.format, read))
         targets = results.Outputs(output, save, report, picture)
-        targets.check([*inputs.files, files.table_of(classes)], checkpoint, kind in WITH_CHAINS)
+        targets.check([*inputs.files, files.table_of(classes), known, constraints], checkpoint, kind in WITH_CHAINS)
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
         if content is not None:
             asked["content"] = columns.setting(content, forest)
+        if known is not None:
+            asked["known"] = steering.known_classes(known, forest, teller)
+        if constraints is not None:
+            asked["constraints"] = steering.known_pairs(constraints, forest)
         with reading.workers_of(scheduler, forest):
             fitted = fit(forest, kind, asked, jobs, seed, teller)
         fitted.model.provenance_["reading"] = inputs.remembered()
@@ -147,6 +155,8 @@ def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, se
     from ..models.hidden_tree.infinite import FLAT_PRIOR
 
     suited, reason = choose_model(forest)
+    if suited != "sizes" and {"known", "constraints"} & set(asked):
+        suited, reason = "patterns", "patterns, which take what is known"
     if suited == "sizes":
         settings["labels"] = "sizes"
     if suited == "infinite" and components is None:  # so few labels want no sharp groups, which part one kind of growth

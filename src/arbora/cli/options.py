@@ -137,6 +137,23 @@ Classes = Annotated[
         help="Known classes to compare with: the folder each file is in, or a table with the columns name and class.",
     ),
 ]
+Known = Annotated[
+    str | None,
+    typer.Option(
+        "--known",
+        metavar="FILE.csv",
+        help="Classes of some trees, a table with the columns name and class: trees of one class share a cluster, "
+        "trees of two do not.",
+    ),
+]
+Constraints = Annotated[
+    str | None,
+    typer.Option(
+        "--constraints",
+        metavar="FILE.json",
+        help="Pairs of names of trees that share a cluster (must_link), and that do not (cannot_link).",
+    ),
+]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Jobs = Annotated[

@@ -303,7 +303,7 @@ class _Classes:
             self.known = {path: os.path.basename(os.path.dirname(os.path.abspath(path))) for path in files}
             self.advice = "it has a name of its own, so that its folder is not known; give --classes FILE.csv"
         elif classes.lower().endswith(".csv"):
-            self.known = _class_table(classes)
+            self.known = class_table(classes)
             self.advice = f"{classes} has no row of this name, or an empty class; give one to every tree"
         else:
             raise usage("--classes", f"{classes!r}; wanted folder, or FILE.csv with the columns name and class")
@@ -311,7 +311,7 @@ class _Classes:
     def of(self, forest: Forest) -> list[str]:
         """The class of each tree."""
         names = tree_names(forest)
-        keys = [next((key for key in _keys(name) if key in self.known), None) for name in names]
+        keys = [next((key for key in keys_of(name) if key in self.known), None) for name in names]
         lost = [name for name, key in zip(names, keys, strict=True) if key is None]
         if lost:
             more = f" and {counted(len(lost) - 1, 'other')}" if len(lost) > 1 else ""
@@ -328,14 +328,14 @@ class _Classes:
             teller.say(f"{self.classes} has rows for trees that are not here, {idle[0]}{more}; they are not used")
 
 
-def _keys(name: str) -> tuple[str, ...]:
+def keys_of(name: str) -> tuple[str, ...]:
     """What a tree may be called: its name, its file (of several, a name is file#2, file:2 or file#trace), or the last
     part of these."""
     file = re.sub(r"(?:[#:][^#:/\\]+)+$", "", name)
     return name, file, os.path.basename(name), os.path.basename(file)
 
 
-def _class_table(path: str) -> dict[str, str]:
+def class_table(path: str) -> dict[str, str]:
     """The class of each name that has one."""
     try:
         text = decode(read_bytes(path, MAX_BYTES, "give a smaller table"))

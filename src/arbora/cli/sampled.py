@@ -9,12 +9,15 @@ from ..models import InfiniteHiddenTreeMixture, PatternMixture, TreeGrammarMixtu
 from .fitting import OPTIONS, Fitted, fit_by_em
 from .terminal import Interrupts, Teller
 
+STEERING = ("known", "constraints")  # of `fit`, not settings
 OF_CHAINS = {"n_iter", "n_chains", "concentration", "checkpoint"}
 
 
 def fit_patterns(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
     """Groups of trees by the patterns they contain; the number is learnt unless it is given."""
-    model = PatternMixture(components, **settings, verbose=_bar(teller)).fit(forest)
+    plain = {name: value for name, value in settings.items() if name not in STEERING}
+    steering = {name: settings.get(name) for name in STEERING}
+    model = PatternMixture(components, **plain, verbose=_bar(teller)).fit(forest, **steering)
     facts = {"power": model.power_, "log_posterior": model.log_posterior_, "converged": model.converged_}
     told = []
     if len(model.fitted_trees_) < forest.n_trees:
