@@ -13,22 +13,20 @@ from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
-from scipy.special import digamma, gammaln
 
 from ...errors import ArboraError
 from ...forest.sharing import SharedForest
 from ...forest.trees import Trees
+from . import dirichlet_rows as rows
 from . import distributions as dist
 from .base_measure import N_REPLICATES
 from .passes import Batch
-from .state_weights import LEAST_WEIGHT, Rows, Weights, draw_weights
+from .state_weights import LEAST_WEIGHT, MOST, Rows, Weights, draw_weights, raised_weights
 from .tree_model import Table, joined, mapped, split, taken
 
 Floats = NDArray[np.float64]
 
 START_STRENGTH = 100.0  # of the rows of a start: close to the rows themselves
-ROUNDS = 5  # of the updates of weights and concentrations in an M-step
-LEAST, MOST = 1e-6, 1e6  # of a concentration
 FIRST = {"up": ("leaf", 1), "down": ("root", 0)}  # rows of first states, and the axis that sums to one
 EVIDENCE_SEED = 20171  # the same for every tree: an estimate depends on its tree alone
 SEEN = 0.01  # share of the nodes above which a state counts
@@ -225,9 +223,12 @@ class InferredStates:
         """Means of the rows given hard counts, and the weights and concentrations of a draw."""
         first, transition = self.row_priors(params)
         name, axis = FIRST[self.direction]
-        made = {name: _mean(first + self._first(counts), axis), "transition": _mean(transition + counts.transition, 2)}
+        made = {
+            name: rows.mean(first + self._first(counts), axis),
+            "transition": rows.mean(transition + counts.transition, 2),
+        }
         for field, alpha in self._own_priors(priors).items():
-            made[field] = _mean(alpha + getattr(counts, field), 0)
+            made[field] = rows.mean(alpha + getattr(counts, field), 0)
         return params._replace(tree=params.tree._replace(**made))
 
     # ---- draws ----------------------------------------------------------------------------------------------------
@@ -271,14 +272,14 @@ class InferredStates:
         """Log density of each component's parameters, with constants; that of log odds, which has a bound."""
         first, transition = self.row_priors(params)
         _, axis = FIRST[self.direction]
-        total = _log_density(self._first(params.tree), first, axis)
-        total += _log_density(params.tree.transition, transition, 2)
+        total = rows.log_density(self._first(params.tree), first, axis)
+        total += rows.log_density(params.tree.transition, transition, 2)
         flat = self.tree.priors_type(branching=priors.branching, emission=priors.emission)
         if self.direction == "up":
             flat = flat._replace(switch=priors.switch)
         total += self.tree.log_prior_density(params.tree, flat)
         base = np.full((1, 1), priors.state / self.n_states)
-        return np.asarray(total + _log_density(params.state_weight, base, 0))
+        return np.asarray(total + rows.log_density(params.state_weight, base, 0))
 
     def completed(self, batch: Any) -> Any:
         """Bags of counts of the model inside."""
@@ -299,7 +300,7 @@ class InferredStates:
         """The form of the kernels: in variational EM, of exp(E log row)."""
         inside = params.tree
         if self.variational:
-            inside = self._mapped_rows(_exp_expected_log, inside)
+            inside = self._mapped_rows(rows.exp_expected_log, inside)
         return self.tree.prepare(inside)
 
     def fitted(self) -> Self:
@@ -308,7 +309,7 @@ class InferredStates:
 
     def means(self, params: Params) -> Params:
         """Means of the Dirichlet posteriors of variational EM."""
-        return params._replace(tree=self._mapped_rows(_mean, params.tree))
+        return params._replace(tree=self._mapped_rows(rows.mean, params.tree))
 
     def _mapped_rows(self, function: Any, inside: Any) -> Any:
         """The function of every array of Dirichlet parameters; the branching is a point."""
@@ -335,21 +336,9 @@ class InferredStates:
 
     def _weights_step(self, counts: Any, params: Params, priors: Priors) -> Params:
         """Rounds of a monotone update by expected numbers of tables (infinite-states.md)."""
-        axis = FIRST[self.direction][1]
-        rows = [(self._first(counts), axis), (counts.transition, 2)]
-        weight = params.state_weight
+        counted = [(self._first(counts), FIRST[self.direction][1]), (counts.transition, 2)]
         alpha = [float(params.first_concentration[0]), float(params.transition_concentration[0])]
-        for _ in range(ROUNDS):
-            by_state = np.full(weight.shape, priors.state / self.n_states)
-            for x, (n, along) in enumerate(rows):
-                c = np.maximum(alpha[x] * weight, LEAST_WEIGHT)
-                c = c.reshape(*(1,) * along, *c.shape)
-                tables = np.where(n > 0, c * (digamma(c + n) - digamma(c)), 0.0)
-                total = n.sum(axis=along)
-                drop = (digamma(alpha[x] + total) - digamma(alpha[x])).sum()
-                by_state = by_state + tables.reshape(-1, *weight.shape).sum(axis=0)
-                alpha[x] = float(np.clip(tables.sum() / (1.0 + drop), LEAST, MOST))
-            weight = np.maximum(by_state / by_state.sum(axis=0), LEAST_WEIGHT)
+        weight, alpha = raised_weights(counted, params.state_weight, alpha, priors.state / self.n_states)
         one = np.ones(weight.shape[1])
         return params._replace(
             state_weight=weight,
@@ -364,11 +353,11 @@ class InferredStates:
             return np.zeros(params.state_weight.shape[1])
         first, transition = self.row_priors(params)
         _, axis = FIRST[self.direction]
-        total = -_divergence(self._first(params.tree), first, axis)
-        total -= _divergence(params.tree.transition, transition, 2)
+        total = -rows.divergence(self._first(params.tree), first, axis)
+        total -= rows.divergence(params.tree.transition, transition, 2)
         for field, alpha in self._own_priors(priors).items():
             q = getattr(params.tree, field)
-            total -= _divergence(q, np.full((1,) * q.ndim, alpha), 0)
+            total -= rows.divergence(q, np.full((1,) * q.ndim, alpha), 0)
         flat = self.tree.priors_type()._replace(branching=priors.branching)
         total += self.tree.log_prior(params.tree, flat)
         total += priors.state / self.n_states * np.log(params.state_weight).sum(axis=0)
@@ -402,35 +391,3 @@ def n_states_of(share: Floats) -> NDArray[np.int64]:
 
 def _unbounded(table: Table) -> Table:
     return table if table.sums_along is None else Table(table.name, table.shape, None, 0.0, 1e300)
-
-
-def _mean(q: Floats, axis: int) -> Floats:
-    x = q / q.sum(axis=axis, keepdims=True)
-    x[x < dist.TINY] = 0.0
-    return np.asarray(x)
-
-
-def _expected_log(q: Floats, axis: int) -> Floats:
-    return np.asarray(digamma(q) - digamma(q.sum(axis=axis, keepdims=True)))
-
-
-def _exp_expected_log(q: Floats, axis: int) -> Floats:
-    x = np.exp(_expected_log(q, axis))
-    x[x < dist.TINY] = 0.0
-    return x
-
-
-def _log_density(x: Floats, alpha: Floats, axis: int) -> Floats:
-    """Log density of the log odds of Dirichlet(alpha) rows, summed within each component."""
-    alpha = np.broadcast_to(alpha, x.shape)
-    rows = gammaln(alpha.sum(axis=axis))
-    cells = alpha * np.log(np.maximum(x, 1e-300)) - gammaln(alpha)
-    return np.asarray(rows.reshape(-1, x.shape[-1]).sum(axis=0) + cells.reshape(-1, x.shape[-1]).sum(axis=0))
-
-
-def _divergence(q: Floats, p: Floats, axis: int) -> Floats:
-    """Kullback-Leibler divergence of Dirichlet(q) rows from Dirichlet(p) rows, summed within each component."""
-    p = np.broadcast_to(p, q.shape)
-    rows = gammaln(q.sum(axis=axis)) - gammaln(p.sum(axis=axis))
-    cells = gammaln(p) - gammaln(q) + (q - p) * np.maximum(_expected_log(q, axis), -1e280)
-    return np.asarray(rows.reshape(-1, q.shape[-1]).sum(axis=0) + cells.reshape(-1, q.shape[-1]).sum(axis=0))

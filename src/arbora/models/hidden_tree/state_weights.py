@@ -1,4 +1,4 @@
-"""Draws of the weights of states and of concentrations, given hard counts; probabilities of rows are integrated out.
+"""Weights of states and concentrations given counts, drawn or raised; probabilities of rows are integrated out.
 
 The weak limit of the hierarchical Dirichlet process (Teh, Jordan, Beal and Blei 2006; Fox, Sudderth, Jordan and Willsky
 2011): numbers of tables are the only new latent variables; given them, everything has a closed form.
@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import digamma
 
 from . import distributions as dist
 
@@ -15,6 +16,7 @@ Floats = NDArray[np.float64]
 
 LEAST_WEIGHT = 1e-250  # of a state
 LEAST, MOST = 1e-6, 1e6  # of a concentration; beyond nothing changes but the arithmetic
+ROUNDS = 5  # of the updates of weights and concentrations in an M-step
 SHAPE, RATE = 1.0, 1.0  # of the gamma prior of every concentration
 
 
@@ -70,3 +72,26 @@ def draw_concentration(rng: np.random.Generator, now: float, customers: Any, n_t
     spare = rng.random(len(n)) * (n + now) < n
     drawn = rng.standard_gamma(max(SHAPE + n_tables - spare.sum(), 1e-9)) / (RATE - log_w.sum())
     return float(np.clip(drawn, LEAST, MOST))
+
+
+def raised_weights(
+    counted: list[tuple[Floats, int]], weight: Floats, alpha: list[float], base: float
+) -> tuple[Floats, list[float]]:
+    """Weights and concentrations that raise the marginal likelihood of expected counts (infinite-states.md).
+
+    `counted` are counts with the axis of the states, `alpha` their concentrations and `base` the Dirichlet parameter of
+    the weights.  The update, by expected numbers of tables, is monotone.
+    """
+    alpha = list(alpha)
+    for _ in range(ROUNDS):
+        by_state = np.full(weight.shape, base)
+        for x, (n, along) in enumerate(counted):
+            c = np.maximum(alpha[x] * weight, LEAST_WEIGHT)
+            c = c.reshape(*(1,) * along, *c.shape)
+            tables = np.where(n > 0, c * (digamma(c + n) - digamma(c)), 0.0)
+            total = n.sum(axis=along)
+            drop = (digamma(alpha[x] + total) - digamma(alpha[x])).sum()
+            by_state = by_state + tables.reshape(-1, *weight.shape).sum(axis=0)
+            alpha[x] = float(np.clip(tables.sum() / (1.0 + drop), LEAST, MOST))
+        weight = np.maximum(by_state / by_state.sum(axis=0), LEAST_WEIGHT)
+    return weight, alpha

@@ -11,18 +11,16 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import betaln, gammaln, xlog1py, xlogy
 
-from ...errors import ArboraError
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
 from ...forest.trees import Trees
 from . import distributions as dist
+from . import switching_nodes
 from .base_measure import evidence
 from .completed_counts import BagDrawer
 from .distributions import TINY
-from .draw_trees import draw_shapes
 from .emissions import Emission, emission_of
 from .emissions.labels import Labels
-from .kernels import node_states
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
@@ -377,47 +375,25 @@ class SwitchingTree:
 
     def best_states(self, params: Params, shard: SharedForest, lanes: NDArray[np.int64]) -> NDArray[np.int64]:
         """State of every node of a plain shard in the most probable joint choice, each in its component."""
-        flow = params.transition * np.maximum(params.switch, TINY)[:, None, None, :]
-        best_tail = np.zeros((self.n_slots + 1, self.n_states, flow.shape[-1]))  # the best absent slot from here on
-        if self.absent_is_state:
-            best_tail[:-1] = np.maximum.accumulate(flow[::-1, self.n_states], axis=0)[::-1]
-        rows = self.emission.rows(params.emission, shard.contents).prob
-        arrays = tuple(np.ascontiguousarray(x) for x in (params.leaf, rows, flow, best_tail))
-        return np.asarray(node_states.best_states(shard.units, lanes, arrays))
+        return switching_nodes.best_states(self, params, shard, lanes)
 
     def draw_labels(
         self, rng: np.random.Generator, params: Params, shard: SharedForest, lanes: NDArray[np.int64]
     ) -> NDArray[np.int32]:
         """Labels of the nodes of a plain shard, from the leaves up, each in its component."""
-        return self._draw_nodes(rng, params, shard, lanes, self.emission.rows(params.emission, None).prob)[1]
+        rows = self.emission.rows(params.emission, None).prob
+        return switching_nodes.draw_nodes(rng, self, params, shard, lanes, rows)[1]
 
     def draw_states(
         self, rng: np.random.Generator, params: Params, shard: SharedForest, lanes: NDArray[np.int64]
     ) -> NDArray[np.int64]:
         """States of the nodes of a plain shard, from the leaves up, each in its component."""
         nothing = np.ones((1, self.n_states, params.switch.shape[1]))
-        return self._draw_nodes(rng, params, shard, lanes, nothing)[0]
-
-    def _draw_nodes(
-        self, rng: np.random.Generator, params: Params, shard: SharedForest, lanes: Any, rows: Floats
-    ) -> tuple[Any, Any]:
-        """States and rows of the emission."""
-        transition = params.transition
-        if not self.absent_is_state:  # a row for the absent child keeps one signature; it is never read
-            transition = np.pad(transition, ((0, 0), (0, 1), (0, 0), (0, 0)))
-        arrays = (params.leaf, rows, params.switch, transition)
-        restrict = not self.absent_is_state
-        state, row = node_states.draw_states_labels(rng, shard.units, lanes, arrays, restrict)
-        return state, row
+        return switching_nodes.draw_nodes(rng, self, params, shard, lanes, nothing)[0]
 
     def draw_shapes(self, rng: np.random.Generator, params: Params, component: NDArray[np.int64]) -> Forest:
         """Trees without labels by the branching of their components."""
-        if self.structure is None:
-            raise ArboraError(
-                "sample: this model says nothing about shapes; give skeleton=forest to draw labels for given shapes, "
-                "or fit with structure='branching'"
-            )
-        return draw_shapes(rng, params.branching, component, self.pooled)
+        return switching_nodes.draw_shapes(rng, self, params, component)
 
     def without_subtrees(self, params: Params, shard: SharedForest) -> tuple[Floats, Floats]:
         """log P(tree), and log P(all labels but those of the subtree) - log P(tree) of every node, by component."""
