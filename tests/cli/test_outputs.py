@@ -44,7 +44,7 @@ def _parameters(function: Any) -> list[Parameter]:
 COMMANDS = {c.name or str(c.callback and c.callback.__name__): _parameters(c.callback) for c in app.registered_commands}
 
 # What each parameter that takes text or a path is; a new one must be put here, and into `check_outputs` if it writes.
-READS = {"paths", "model", "table", "classes", "known"}
+READS = {"paths", "model", "table", "classes", "known", "constraints"}
 WRITES = {
     "output": ".csv",
     "save": ".arbora",
@@ -63,6 +63,8 @@ COLUMN = {("hierarchy", "classes")}  # names a column, not a file
 FOLDERS = {("demo", "output")}
 OF_MODELS = {"predict": "mixture", "encode": "mixture", "report": "mixture", "classify": "classifier"}
 OF_MODELS["label-nodes"] = "mixture"
+# A checkpoint that is one file belongs to hidden trees, and these inputs belong to patterns.
+APART = {("cluster", "checkpoint"): {"known", "constraints"}}
 
 
 def parameters(command: str, kind: Any) -> list[str]:
@@ -85,6 +87,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     paths |= {"paths": folder / "trees.jsonl", "table": folder / "table.csv", "classes": folder / "classes.csv"}
     paths["known"] = folder / "known.csv"
     paths["known"].write_text("tree,node,output\n0,0,x\n")
+    paths["constraints"] = folder / "constraints.json"
+    paths["constraints"].write_text('{"must_link": []}')
     write_jsonl(trees, paths["paths"])
     rows = [[float(k % 3), float(k // 3)] for k in range(9)]
     paths["table"].write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))
@@ -104,9 +108,12 @@ def words(command: str, given: dict[str, Path]) -> list[str]:
     return line
 
 
-def reads_of(command: str, files: dict[str, Path]) -> dict[str, Path]:
+def reads_of(command: str, files: dict[str, Path], *outputs: str) -> dict[str, Path]:
+    """The inputs that a command can take beside these outputs."""
     kind = OF_MODELS.get(command)
-    return {name: files[str(kind)] if name == "model" else files[name] for name in parameters(command, READS)}
+    apart = set().union(*(APART.get((command, output), set()) for output in outputs))
+    names = [name for name in parameters(command, READS) if name not in apart]
+    return {name: files[str(kind)] if name == "model" else files[name] for name in names}
 
 
 def required(command: str, folder: Path) -> dict[str, Path]:
@@ -132,6 +139,7 @@ def refused(line: list[str], why: str) -> None:
 
 
 PAIRS = [(c, w, r) for c in COMMANDS for w in parameters(c, WRITES) for r in parameters(c, READS)]
+PAIRS = [(c, w, r) for c, w, r in PAIRS if r not in APART.get((c, w), set())]
 
 
 @pytest.mark.parametrize("link", ["symlink_to", "hardlink_to"])
@@ -139,7 +147,7 @@ PAIRS = [(c, w, r) for c in COMMANDS for w in parameters(c, WRITES) for r in par
 def test_no_output_is_a_file_that_the_command_reads(
     command: str, writes: str, reads: str, link: str, files: dict[str, Path], tmp_path: Path
 ) -> None:
-    given = reads_of(command, files)
+    given = reads_of(command, files, writes)
     target = tmp_path / f"link{suffix_of(command, writes)}"
     getattr(target, link)(given[reads])
     before = given[reads].read_bytes()
@@ -171,7 +179,7 @@ TWICE = [(c, *pair) for c in COMMANDS for pair in itertools.combinations(paramet
 def test_no_two_outputs_are_one_file(
     command: str, one: str, two: str, is_there: bool, files: dict[str, Path], tmp_path: Path
 ) -> None:
-    given = {name: path for name, path in reads_of(command, files).items() if name != "classes"}
+    given = {name: path for name, path in reads_of(command, files, one, two).items() if name != "classes"}
     first = tmp_path / f"first{suffix_of(command, one)}"
     second = tmp_path / f"second{suffix_of(command, two)}"
     if is_there:
@@ -187,6 +195,15 @@ def test_the_lists_are_not_empty() -> None:
     assert {c for c, _, _ in PAIRS} >= {"distances", "report", "convert"}
     assert ("cluster", "output", "classes") in PAIRS
     assert ("convert", "output", "classes") in PAIRS
+    assert {("cluster", "report", "known"), ("cluster", "save", "constraints")} <= set(PAIRS)
+
+
+@pytest.mark.parametrize("reads", sorted(APART["cluster", "checkpoint"]))
+def test_inputs_that_exclude_an_output_are_refused_with_it(
+    reads: str, files: dict[str, Path], tmp_path: Path
+) -> None:
+    line = ["cluster", str(files["paths"]), "--checkpoint", str(tmp_path / "c.fit"), f"--{reads}", str(files[reads])]
+    refused([*line, *extras("cluster", "checkpoint")], "only patterns")
 
 
 def test_models_of_rows_are_checked_too(files: dict[str, Path], tmp_path: Path) -> None:
