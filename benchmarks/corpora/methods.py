@@ -14,6 +14,7 @@ from sklearn.preprocessing import normalize
 
 import arbora
 from arbora.models.choose import choose_model
+from papers.tree_kernels import ODDFeatures
 
 from . import features
 
@@ -69,6 +70,11 @@ def spectral_neighbourhoods(forest, n, seed):
 
 def spectral_subtrees(forest, n, seed):
     return _spectral(features.subtrees(forest), n, seed)
+
+
+def spectral_decomposition(forest, n, seed):
+    """Ordered decomposition DAGs, ODD-ST of Da San Martino and others (2012): height 3, weight decay 1."""
+    return _spectral(ODDFeatures(height=3).fit_transform(forest), n, seed)
 
 
 def average_edit_distance(forest, n, seed):
@@ -158,6 +164,7 @@ GIVEN = {
     "Gaussian mixture, root paths": gaussian_paths,
     "spectral, Weisfeiler-Lehman kernel": spectral_neighbourhoods,
     "spectral, subtree kernel": spectral_subtrees,
+    "spectral, ODD kernel": spectral_decomposition,
     "spectral, neighbours by pairs": spectral_neighbours,
     "average linkage, edit distances": average_edit_distance,
     "HiddenTreeMixture": hidden_trees,
