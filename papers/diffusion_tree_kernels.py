@@ -156,10 +156,9 @@ def log_likelihood(tree: Any, X: Any, top: int, variance: float, work: Any) -> f
 
 
 @jit
-def regraft(rng: Any, tree: Any, X: Any, scales: Any, tables: Any, work: Any, v: int) -> bool:
-    """Move a subtree to a place drawn as for a leaf, by a Metropolis-Hastings step."""
-    c, variance = scales
-    harmonic, log_factorial = tables
+def regraft(rng: Any, tree: Any, X: Any, setting: Any, work: Any, v: int) -> bool:
+    """Move a subtree to a place drawn as for a leaf, by a Metropolis-Hastings step; `setting` is (scales, tables)."""
+    (c, variance), (harmonic, log_factorial) = setting
     parent, _, _, time = tree
     n, p = X.shape[0], parent[v]
     was = log_likelihood(tree, X, top_of(parent, v), variance, work) + log_prior(tree, n, c, harmonic, log_factorial)
@@ -181,10 +180,9 @@ def regraft(rng: Any, tree: Any, X: Any, scales: Any, tables: Any, work: Any, v:
 
 
 @jit
-def retime(rng: Any, tree: Any, X: Any, scales: Any, tables: Any, work: Any, v: int) -> bool:
+def retime(rng: Any, tree: Any, X: Any, setting: Any, work: Any, v: int) -> bool:
     """Draw the time of an inner node between its neighbours, by a Metropolis step."""
-    c, variance = scales
-    harmonic, log_factorial = tables
+    (c, variance), (harmonic, log_factorial) = setting
     parent, child, _, time = tree
     n, top = X.shape[0], top_of(parent, v)
     was = log_likelihood(tree, X, top, variance, work) + log_prior(tree, n, c, harmonic, log_factorial)
@@ -207,7 +205,7 @@ def sweep(rng: Any, tree: Any, X: Any, scales: Any, tables: Any, work: Any) -> i
     accepted = 0
     for v in range(2 * n - 1):
         if parent[v] >= 0:
-            accepted += regraft(rng, tree, X, scales, tables, work, v)
+            accepted += regraft(rng, tree, X, (scales, tables), work, v)
     for v in range(n, 2 * n - 1):
-        retime(rng, tree, X, scales, tables, work, v)
+        retime(rng, tree, X, (scales, tables), work, v)
     return accepted

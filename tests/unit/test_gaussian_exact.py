@@ -95,7 +95,7 @@ class OnlySplits(gs.NestedGibbs):
         pool = self._filled(z, state.cluster, hyper, 2 * len(state.cluster) + 40)
         tries = 12
         while tries:
-            made, accepted = split_merge(rng, self.x, z, pool, self.proposal(hyper), tries, 1)
+            made, accepted = split_merge(rng, self.x, z, pool, self.proposal(hyper), (tries, 1))
             tries -= made
             if accepted:
                 pool = self._filled(z, pool.home, hyper, len(pool.home))

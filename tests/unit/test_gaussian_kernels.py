@@ -49,7 +49,7 @@ def test_weights_of_a_datum_are_ratios_of_joint_probabilities(kind, d):
         without[n] = -1
         pool = filled(sampler, without, g, hyper)
         weight = np.empty(40)
-        many = ng._weigh(pool, hyper, x, n, np.empty(d), ng.prior_predictive(x, hyper), weight)
+        many = ng._weigh(pool, hyper, x, n, ng.prior_predictive(x, hyper), (np.empty(d), weight))
         subs = pool.subs[: pool.n_used[0]]
         options = [(int(t), int(g[t])) for t in subs]
         if kind != "single":
@@ -91,7 +91,7 @@ def test_the_gain_of_a_split_is_the_ratio_of_the_priors(kind, how):
         for state, groups, merged in ((z, g, True), (split, home, False)):
             pool = filled(sampler, state, groups, hyper)
             move, sizes = sm.WITHIN if how == "within" else sm.APART, (len(members) - n_two, n_two)
-            got = sm._log_gain(sampler.x, pool, hyper, move, (int(g[t]), merged), sizes, 0.0)
+            got = sm._log_gain(pool, hyper, move, (int(g[t]), merged), sizes, 0.0)
             assert got == pytest.approx(wanted, abs=1e-10)
         siblings.add(int((g == g[t]).sum()))
     assert kind == "single" or len(siblings) > 1

@@ -28,16 +28,17 @@ def model(request):
 def arrays(x, z):
     """Statistics and room as a sweep makes them."""
     d = x.shape[1]
-    stats = (np.zeros(N_SLOTS, np.int64), np.zeros((N_SLOTS, d)), np.zeros((N_SLOTS, d, d)))
-    for row, t in zip(x, z, strict=True):
-        if t >= 0:
-            stats[0][t] += 1
-            stats[1][t] += row
-            stats[2][t] += np.outer(row, row)
-    work = (np.empty((1, d)), np.empty((1, d, d)), np.empty((d, d)))
     cluster = np.zeros(N_SLOTS, np.int64)
     cluster[list(HOME)] = list(HOME.values())
-    return stats, work, cluster, np.full(N_SLOTS + 1, np.nan), np.full(N_SLOTS + 1, -1)
+    seats = kernel.Seats(*kernel.empty_seats(z, cluster, d))
+    for row, t in zip(x, z, strict=True):
+        if t >= 0:
+            seats.count[t] += 1
+            seats.total[t] += row
+            seats.square[t] += np.outer(row, row)
+    work = kernel.Work(*kernel.make_work(N_SLOTS, d))
+    work.weight[:], work.option[:] = np.nan, -1
+    return seats, work
 
 
 def probability(weight):
@@ -52,15 +53,16 @@ def test_where_a_datum_goes(model, i, scope):
     z = SEATS.copy()
     z[i] = -1
     options, logs = twin.log_weights_of_datum(x, z, HOME, i, scope, A1, prior)
-    stats, work, cluster, weight, option = arrays(x, z)
+    seats, work = arrays(x, z)
+    weight, option = work.weight, work.option
     n, rng = len(logs), np.random.default_rng(3)
-    t = kernel._seat_datum(*(rng, x, i, -1 if scope is None else scope, z, cluster, stats, hyper, work, weight, option))
+    t = kernel._seat_datum(rng, x, (i, -1 if scope is None else scope), seats, hyper, work)
     assert option[: n - 1].tolist() == options
     assert option[n - 1] == 1  # the first slot that nobody is in
     assert np.isnan(weight[n:]).all()
     np.testing.assert_allclose(probability(weight[:n]), probability(np.exp(logs)), rtol=1e-9, atol=1e-16)
     assert z[i] == t
-    assert stats[0][t] == np.count_nonzero(z == t)
+    assert seats.count[t] == np.count_nonzero(z == t)
 
 
 @pytest.mark.parametrize("j", [0, 3, 5, 6])
@@ -68,14 +70,15 @@ def test_where_a_sub_cluster_goes(model, j):
     """Eqs. (25) to (33): joining each cluster with another sub-cluster, and a new one."""
     x, hyper, prior = model
     options, logs = twin.log_weights_of_sub(x, SEATS, HOME, j, A0, prior)
-    stats, work, cluster, weight, option = arrays(x, SEATS)
+    seats, work = arrays(x, SEATS.copy())
+    weight, option = work.weight, work.option
     n = len(logs)
-    kernel._seat_sub(np.random.default_rng(3), x, j, SEATS.copy(), cluster, stats, hyper, work, weight, option)
+    kernel._seat_sub(np.random.default_rng(3), x, j, seats, hyper, work)
     assert option[: n - 1].tolist() == options
     assert option[n - 1] == twin.least(options)
     assert np.isnan(weight[n:]).all()
     np.testing.assert_allclose(probability(weight[:n]), probability(np.exp(logs)), rtol=1e-9, atol=1e-16)
-    assert cluster[j] in option[:n]
+    assert seats.cluster[j] in option[:n]
 
 
 @pytest.mark.parametrize("seed", [0, 1])
@@ -87,7 +90,7 @@ def test_sweeps_from_nobody_seated_go_the_same_way(model, seed):
     seats, home = z.copy(), {}
     for _ in range(4):
         order = mine.permutation(N)
-        assert kernel.paper_sweep(mine, x, order, 0, z, cluster, hyper) == N
+        assert kernel.paper_sweep(mine, x, order, z, cluster, hyper) == N
         seats, home = twin.sweep(theirs, x, theirs.permutation(N), seats, home, A0, A1, prior)
         np.testing.assert_array_equal(z, seats)
         assert {t: int(cluster[t]) for t in home} == home
@@ -96,7 +99,7 @@ def test_sweeps_from_nobody_seated_go_the_same_way(model, seed):
 def test_a_sweep_without_room_says_where_it_stopped(model):
     x, hyper, _ = model
     z, cluster = np.full(N, -1), np.zeros(3, np.int64)
-    done = kernel.paper_sweep(np.random.default_rng(0), x, np.arange(N), 0, z, cluster, hyper)
+    done = kernel.paper_sweep(np.random.default_rng(0), x, np.arange(N), z, cluster, hyper)
     assert 2 <= done < N
     assert np.count_nonzero(z >= 0) == done
     assert len(np.unique(z[z >= 0])) == 2

@@ -73,7 +73,7 @@ def test_subtrees_that_hash_alike_stay_apart(monkeypatch, n_slots):
     crowd = hash_consing.crowding(forest.parent, slot, n_slots - 1)
     columns = (forest.parent, slot, forest.label, forest.tree_start)
     plain = getattr(hash_consing.hash_cons, "py_func", hash_consing.hash_cons)
-    monkeypatch.setattr(hash_consing, "mix", lambda h, x: np.uint64(7))
+    monkeypatch.setattr(hash_consing, "_hash_of", lambda seed, key, ids: np.uint64(7))
     label, slots, crowds, start, child, roots = plain(columns, crowd, 0, 1000, True, 0)
     children = [tuple(child[lo:hi].tolist()) for lo, hi in pairwise(start)]
     keys, wanted = slow_units(forest, n_slots)

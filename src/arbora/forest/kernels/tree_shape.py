@@ -63,10 +63,20 @@ class Kinds(NamedTuple):
 
 
 @jit
+def _kinds_below(u, shape, kind, size):
+    """Kinds of the children of u; larger subtrees first, so that the core of a node of large degree is a prefix."""
+    _, child_start, child = shape
+    mine = np.sort(kind[child[child_start[u] : child_start[u + 1]]])
+    key = np.empty(mine.shape[0], np.int64)
+    for x in range(mine.shape[0]):
+        key[x] = -size[mine[x]]
+    return mine[np.argsort(key, kind="mergesort")]
+
+
+@jit
 def find_kinds(shape, row):
     """Number the distinct subtrees, children's kinds before parents'; row[u] says which nodes are interchangeable."""
-    parent, child_start, child = shape
-    n = parent.shape[0]
+    n = shape.parent.shape[0]
     kind = np.empty(n + 1, np.int64)
     row_out = np.empty(n + 1, np.int64)
     size = np.empty(n + 1, np.int64)
@@ -76,18 +86,12 @@ def find_kinds(shape, row):
     mark = np.empty(n + 1, np.uint64)  # hash of a kind; keys are compared in full
     n_kinds = 0
     for u in range(n + 1):
-        lo, hi = child_start[u], child_start[u + 1]
-        mine = np.sort(kind[child[lo:hi]])
-        # Larger subtrees first, so that the core of a node of large degree is a prefix.
-        key = np.empty(hi - lo, np.int64)
-        for x in range(hi - lo):
-            key[x] = -size[mine[x]]
-        mine = mine[np.argsort(key, kind="mergesort")]
+        mine = _kinds_below(u, shape, kind, size)
         at = start[n_kinds]
         top = at
         total = 1
         h = np.uint64(row[u] + 1 if u < n else 0) * np.uint64(0x9E3779B97F4A7C15)
-        for x in range(hi - lo):
+        for x in range(mine.shape[0]):
             total += size[mine[x]]
             h = (h ^ np.uint64(mine[x] + 1)) * np.uint64(0xBF58476D1CE4E5B9)
             h ^= h >> np.uint64(29)

@@ -292,7 +292,7 @@ def _comparer(forest: Forest, costs: Costs, ordered: bool, budget: int) -> Calla
 
     def compare_unordered(pairs: Ints) -> tuple[Floats, Any]:
         out, exact = np.empty(len(pairs)), np.empty(len(pairs), np.bool_)
-        tree_cliques.distances(pairs, trees, trees, costs.rename, budget, out, exact)
+        tree_cliques.distances(pairs, trees, trees, costs.rename, budget, (out, exact))
         return out, exact
 
     return compare_unordered

@@ -19,7 +19,7 @@ class PaperProcedure(NestedGibbs):
         hyper = self.hyper(state.concentration, state.scales)
         subcluster, order, n = state.subcluster.copy(), rng.permutation(len(self.x)), len(self.x)
         cluster, done = self._room(state.cluster), 0
-        while (done := paper_sweep(rng, self.x, order, done, subcluster, cluster, hyper)) < n:
+        while (done := done + paper_sweep(rng, self.x, order[done:], subcluster, cluster, hyper)) < n:
             cluster = self._room(cluster)
         used, subcluster = np.unique(subcluster, return_inverse=True)
         cluster = np.unique(cluster[used], return_inverse=True)[1].astype(np.int64)

@@ -109,7 +109,7 @@ class NestedGibbs:
             for _ in range(min(self.setting.n_split_merge, 1)):
                 n_accepted += bl.split_merge_blocks(rng, blocks, cluster, terms, scales, self.setting.n_scans)
             cluster = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
-        scales = bl.draw_scales(rng, blocks, cluster, terms, scales, self.setting.low, self.setting.high)
+        scales = bl.draw_scales(rng, blocks, cluster, terms, scales, (self.setting.low, self.setting.high))
         concentration = self._draw_concentrations(rng, state.concentration, blocks.number, cluster)
         state = NestedClusters(subcluster, cluster, concentration, np.array(scales))
         told = {
@@ -132,7 +132,7 @@ class NestedGibbs:
         if tries and pool.n_used[0] + tries + ng.N_SCRATCH > len(pool.home):
             pool = self._filled(subcluster, pool.home, hyper, len(pool.home) + room)
         while tries:
-            made, accepted = split_merge(rng, self.x, subcluster, pool, hyper, tries, self.setting.n_scans)
+            made, accepted = split_merge(rng, self.x, subcluster, pool, hyper, (tries, self.setting.n_scans))
             tries -= made
             if accepted:
                 n_accepted += 1

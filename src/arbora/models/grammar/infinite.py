@@ -148,7 +148,7 @@ class ChainSampler:
         while done < self.n_trees:
             label = _numbered(label)
             groups = self.groups(label)
-            done += gibbs.sweep(rng, self.bags, self.rises, order[done:], state.concentration, label, groups)
+            done += gibbs.sweep(rng, self.bags, self.rises, order[done:], state.concentration, (label, groups))
         log_a = float(np.log(state.concentration))
         for _ in range(self.settings.n_split_merge if self.n_trees > 1 else 0):
             if (groups.size == 0).sum() < 1:

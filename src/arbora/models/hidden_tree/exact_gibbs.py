@@ -65,9 +65,10 @@ class ExactGibbs(StochasticEM):
         """Propose some splits and merges; groups keep the order of their numbers."""
         label = state.label.copy()
         table, layout = self.bags.table(state.priors), self.bags.layout
+        effort = split_bags.Effort(np.log(state.concentration), N_SCANS)
         done = np.zeros(3)
         for _ in range(self.setting.n_split_merge):
-            kind = split_bags.split_or_merge(rng, label, bags, table, layout, np.log(state.concentration), N_SCANS)
+            kind = split_bags.split_or_merge(rng, label, bags, table, layout, effort)
             done[kind] += 1
         _, label = np.unique(label, return_inverse=True)
         return label.astype(np.int64), {"n_splits": done[split_bags.SPLIT], "n_merges": done[split_bags.MERGED]}

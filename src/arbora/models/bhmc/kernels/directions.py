@@ -1,10 +1,21 @@
 """Discriminants of the nodes under a max-margin regulariser (Huang et al. 2021): exact by slices, or as printed."""
 
+from typing import NamedTuple
+
 import numpy as np
 
 from ....jit import jit
 
 MAX_SHRINKS = 200  # of a slice; the state itself is on it, so this many only means a flat end of the numbers
+
+
+class Family(NamedTuple):
+    """The children of a node, and the data below it."""
+
+    child: np.ndarray  # int64
+    member: np.ndarray  # int64
+    place: np.ndarray  # int64 [member, and more]: the child it is in
+    level: int  # of the node
 
 
 @jit
@@ -89,7 +100,8 @@ def slice_directions(rng, queue, X, state, setting):
                 for c in range(n_children):
                     if child[c] == state.path[member[x], level[z]]:
                         place[x] = c
-            _slice_family(rng, X, child[:n_children], member[:n_members], place, level[z], worst, state, setting)
+            family = Family(child[:n_children], member[:n_members], place, level[z])
+            _slice_family(rng, X, family, worst, state, setting)
     total = 0.0
     for n in range(n_data):
         total += max(0.0, worst[n].max())
@@ -97,8 +109,9 @@ def slice_directions(rng, queue, X, state, setting):
 
 
 @jit
-def _slice_family(rng, X, child, member, place, l, worst, state, setting):
+def _slice_family(rng, X, family, worst, state, setting):
     """The directions of siblings, one after another; `worst` is kept up to date."""
+    child, member, place, l = family
     n_children, n_members = child.shape[0], member.shape[0]
     score = np.empty((n_children, n_members))
     other = np.empty(n_members)  # worst violation at the other levels, and zero
@@ -122,7 +135,7 @@ def _slice_family(rng, X, child, member, place, l, worst, state, setting):
                 line[1, i] = setting.margin - own
                 line[2, i] = 1.0
             line[3, i] = score[c, i]
-        _slice(rng, child[c], X, member, line, state, setting)
+        _slice(rng, child[c], (X, member), line, state, setting)
         for i in range(n_members):
             score[c, i] = line[3, i]
     for i in range(n_members):
@@ -139,8 +152,9 @@ def _log_slice(line, cos, sin, regularization):
 
 
 @jit
-def _slice(rng, z, X, member, line, state, setting):
+def _slice(rng, z, data, line, state, setting):
     """Elliptical slice sampling (Murray, Adams and MacKay 2010) of one direction; line[3] becomes its scores."""
+    X, member = data
     n_features = state.direction.shape[1]
     end = np.empty(n_features)
     for d in range(n_features):

@@ -55,7 +55,7 @@ def move_nested(rng, order, first, X, state, setting):
             emptied -= 1
         together = False
         if setting.procedure == EXACT:
-            born = _draw_path(rng, x, log_density, work, proposal, state, setting)
+            born = _draw_path(rng, (x, log_density), work, proposal, state, setting)
             together = emptied < n_levels or born < n_levels
             stem, old_stem = _at(proposal, born), _at(before, emptied)
             gain = 2.0 * setting.regularization * (max(0.0, work.worst[stem]) - max(0.0, work.worst[old_stem]))
@@ -87,13 +87,15 @@ def _at(path, born):
 
 
 @jit
-def _draw_path(rng, x, log_density, work, proposal_out, state, setting):
+def _draw_path(rng, datum, work, proposal_out, state, setting):
     """A path in proportion to prior x density x exp(-2C hinge), over the leaves and over new branches of every node.
 
     The weights of a new branch are integrated out: on average they are those of the node it grows from.  Its hinge
     counts only down to that node, because its directions are not known yet.  Returns the level from which on nodes are
-    new; `work.worst` keeps the worst violation of the datum down to each node that others pass.
+    new; `work.worst` keeps the worst violation of the datum down to each node that others pass.  `datum` is the datum
+    and its log density in each component.
     """
+    x, log_density = datum
     queue, level, reach, worst = work
     n_levels, n_components = proposal_out.shape[0], state.n_components[0]
     weight = np.empty(queue.shape[0])
@@ -121,7 +123,7 @@ def _draw_path(rng, x, log_density, work, proposal_out, state, setting):
         above = state.parent[above]
     if born < n_levels:
         chosen = draw_component(rng, z, log_density, state)
-        _grow(rng, z, chosen, born, proposal_out, state, setting)
+        _grow(rng, z, chosen, proposal_out[born:], state, setting)
     return born
 
 
@@ -155,13 +157,13 @@ def _queue_children(x, z, n, work, state, setting):
 
 
 @jit
-def _grow(rng, z, chosen, born, proposal_out, state, setting):
+def _grow(rng, z, chosen, branch_out, state, setting):
     """New nodes from z down to a leaf, linked among themselves but not to z."""
-    for l in range(born, proposal_out.shape[0]):
+    for l in range(branch_out.shape[0]):
         z = new_node(rng, z, chosen, state, setting)
-        if l > born:
+        if l > 0:
             link(z, state)
-        proposal_out[l] = z
+        branch_out[l] = z
 
 
 @jit
@@ -178,7 +180,7 @@ def _propose_path(rng, proposal_out, state, setting):
                 break
             c = state.next_sibling[c]
         if c < 0:
-            _grow(rng, z, -1, l, proposal_out, state, setting)
+            _grow(rng, z, -1, proposal_out[l:], state, setting)
             return l
         proposal_out[l] = c
         z = c

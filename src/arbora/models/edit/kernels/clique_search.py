@@ -49,11 +49,57 @@ def _push(stack, at, fixed, live):
 
 
 @jit
-def exact_clique(a, b, pairs, grain, budget, n_chosen, chosen_out):
+def _relax(a, b, pairs, live, table):
+    """How much the open pairs add at most, by the relaxed problem: inf if it was not solved.
+
+    Also the share of each pair in that, by how much it falls if the pair must be in, and the work in sets of pairs.
+    """
+    here = set_up(a, b, pairs, live, table)
+    basis, outside = np.empty(here.shape[0] - 1, np.int64), np.empty(live.shape[0], np.int64)
+    n_steps, solved = simplex(here, basis, outside)
+    share, cost = np.zeros(live.shape[0]), np.zeros(live.shape[0])
+    if solved:
+        for r in range(basis.shape[0]):
+            if basis[r] < live.shape[0]:
+                share[basis[r]] = here[r, -1]
+        for x in range(live.shape[0]):
+            if outside[x] < live.shape[0]:
+                cost[outside[x]] = here[-1, x]
+    return here[-1, -1] if solved else np.inf, share, cost, n_steps * here.shape[0] * here.shape[1] // STEP
+
+
+@jit
+def _most_open(pairs, live, share, solved):
+    """The pair whose share leaves most open, as a place in `live`."""
+    split = 0
+    most = -1.0
+    for x in range(live.shape[0]):
+        fraction = min(share[x], 1.0 - share[x]) * pairs.weight[live[x]] if solved else pairs.weight[live[x]]
+        if fraction > most:
+            split, most = x, fraction
+    return split
+
+
+@jit
+def _beside(a, b, pairs, rest, taken):
+    """Those of the pairs that go together with the one taken."""
+    n = 0
+    beside = np.empty(rest.shape[0], np.int64)
+    for x in range(rest.shape[0]):
+        if not clash(a, b, pairs, rest[x], taken):
+            beside[n] = rest[x]
+            n += 1
+    return beside[:n]
+
+
+@jit
+def exact_clique(a, b, pairs, limits, n_chosen, chosen_out):
     """Improve a clique until none is heavier; its size and weight, sets of pairs bounded, and whether that was enough.
 
-    All weights are multiples of `grain` if it is not zero, so that bounds may be rounded down to one.
+    `limits` is (grain, budget of sets).  All weights are multiples of the grain if it is not zero, so that bounds may
+    be rounded down to one.
     """
+    grain, budget = limits
     heaviest, best = 0.0, 0.0
     for weight in pairs.weight:
         heaviest = max(heaviest, weight)
@@ -86,29 +132,14 @@ def exact_clique(a, b, pairs, grain, budget, n_chosen, chosen_out):
             if (n_rows + 1) * (live.shape[0] + 1) > MAX_CELLS:
                 return n_chosen, best, n_bounded, False
             table = np.empty((n_rows + 1) * (live.shape[0] + 1))
-        here = set_up(a, b, pairs, live, table)
-        basis, outside = np.empty(here.shape[0] - 1, np.int64), np.empty(live.shape[0], np.int64)
-        n_steps, solved = simplex(here, basis, outside)
-        n_bounded += n_steps * here.shape[0] * here.shape[1] // STEP
-        share = np.zeros(live.shape[0])  # of each pair in the solution
-        cost = np.zeros(live.shape[0])  # by which the bound falls if the pair must be in
-        bound = np.inf
-        if solved:
-            bound = base + here[-1, -1]
-            for r in range(basis.shape[0]):
-                if basis[r] < live.shape[0]:
-                    share[basis[r]] = here[r, -1]
-            for x in range(live.shape[0]):
-                if outside[x] < live.shape[0]:
-                    cost[outside[x]] = here[-1, x]
-            if grain > 0.0:
-                bound = np.floor((bound + close) / grain) * grain
-            if bound <= best + close:
-                continue
-        order = largest_first(share)
-        for x in range(order.shape[0]):
-            order[x] = live[order[x]]
-        n_trial, value = extend(a, b, pairs, order, NONE, trial)
+        most, share, cost, work = _relax(a, b, pairs, live, table)
+        n_bounded += work
+        bound = base + most
+        if grain > 0.0 and most < np.inf:
+            bound = np.floor((bound + close) / grain) * grain
+        if bound <= best + close:
+            continue
+        n_trial, value = extend(a, b, pairs, live[largest_first(share)], NONE, trial)
         if base + value > best + close:
             best = base + value
             n_chosen = n_fixed + n_trial
@@ -116,27 +147,12 @@ def exact_clique(a, b, pairs, grain, budget, n_chosen, chosen_out):
             copy_into(trial, n_trial, chosen_out[n_fixed:])
             if bound <= best + close:
                 continue
-        split = 0
-        most = -1.0
-        for x in range(live.shape[0]):
-            fraction = min(share[x], 1.0 - share[x]) * pairs.weight[live[x]] if solved else pairs.weight[live[x]]
-            if fraction > most:
-                split, most = x, fraction
-        taken = live[split]
-        n_rest, n_with = 0, 0
-        rest, beside = np.empty(live.shape[0], np.int64), np.empty(live.shape[0], np.int64)
-        for x in range(live.shape[0]):
-            if x != split and bound - cost[x] > best + close:
-                rest[n_rest] = live[x]
-                n_rest += 1
-                if not clash(a, b, pairs, live[x], taken):
-                    beside[n_with] = live[x]
-                    n_with += 1
-        more = np.empty(n_fixed + 1, np.int64)
-        copy_into(fixed, n_fixed, more)
-        more[n_fixed] = taken
-        stack = _push(stack, n_stack, fixed, rest[:n_rest])
-        stack = _push(stack, n_stack + 1, more, beside[:n_with])
+        split = _most_open(pairs, live, share, most < np.inf)
+        stays = bound - cost > best + close
+        stays[split] = False
+        rest, taken = live[stays], live[split : split + 1]
+        stack = _push(stack, n_stack, fixed, rest)
+        stack = _push(stack, n_stack + 1, np.append(fixed, taken), _beside(a, b, pairs, rest, taken[0]))
         n_stack += 2
     return n_chosen, best, n_bounded, True
 

@@ -61,7 +61,7 @@ def _grain(gain):
 
 
 @jit
-def _clique(method, a, b, pairs, grain, budget, chosen_out):
+def _clique(method, a, b, pairs, limits, chosen_out):
     """A heavy set of pairs that go together: its size, the sets bounded, and whether it is certainly the heaviest."""
     if method == RELAXATION:
         n_chosen, _ = extend(a, b, pairs, replicate(a, b, pairs), NONE, chosen_out)
@@ -71,7 +71,7 @@ def _clique(method, a, b, pairs, grain, budget, chosen_out):
         n_chosen, _ = swap(a, b, pairs, order, chosen_out)
         return n_chosen, 0, pairs.u.shape[0] < 2
     n_chosen, _ = extend(a, b, pairs, order, NONE, chosen_out)
-    n_chosen, _, n_bounded, exact = exact_clique(a, b, pairs, grain, budget, n_chosen, chosen_out)
+    n_chosen, _, n_bounded, exact = exact_clique(a, b, pairs, limits, n_chosen, chosen_out)
     return n_chosen, n_bounded, exact
 
 
@@ -226,7 +226,7 @@ def propagate(parent_1, parent_2, gain, method, budget):
             if not sure:
                 n_chosen, _ = extend(a, b, pairs, largest_first(pairs.weight), NONE, chosen)
             elif pairs.u.shape[0]:
-                n_chosen, n_bounded, sure = _clique(method, a, b, pairs, grain, budget, chosen)
+                n_chosen, n_bounded, sure = _clique(method, a, b, pairs, (grain, budget), chosen)
             budget -= n_bounded
             exact = exact and sure
             for x in range(n_chosen):
@@ -309,11 +309,13 @@ def map_trees(a, s, b, t, table, budget):
 
 
 @jit
-def distances(pairs, a, b, table, budget, distance_out, exact_out):
+def distances(pairs, a, b, table, budget, found_out):
     """Unordered edit distance of every pair of trees (pairs[x, 0] of a, pairs[x, 1] of b), and whether it is exact.
 
+    `found_out` holds both, a pair of arrays.
     `table` holds the cost of a rename by label + 2, or, if it is 1 x 1, the one price of them all.
     """
+    distance_out, exact_out = found_out
     for x in range(pairs.shape[0]):
         _, distance_out[x], exact_out[x] = map_trees(a, pairs[x, 0], b, pairs[x, 1], table, budget)
 

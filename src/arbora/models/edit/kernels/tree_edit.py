@@ -80,12 +80,13 @@ def _rename_costs(a, s, b, t, table, cost_out):
 
 
 @jit
-def _forest_distances(a, s, b, t, k, l, bench):
-    """Distances of the forests that begin at the leaves of nodes k and l and end at each node up to them.
+def _forest_distances(a, s, b, t, keys, bench):
+    """Distances of the forests that begin at the leaves of two nodes, `keys`, and end at each node up to them.
 
     Row i + 1 of bench.forest ends with the i-th node from there.  Where both forests are whole subtrees of nodes on
     the leftmost paths, their distance is also put into bench.subtree, which must know the subtrees off these paths.
     """
+    k, l = keys
     lo, other = a.start[s], b.start[t]
     i0, j0 = np.int64(a.first[lo + k]), np.int64(b.first[other + l])
     forest, subtree, rename = bench.forest, bench.subtree, bench.rename
@@ -123,7 +124,7 @@ def _pair(a, s, b, t, table, bench):
     _rename_costs(a, s, b, t, table, bench.rename)
     for p in range(a.key_start[s], a.key_start[s + 1]):
         for q in range(b.key_start[t], b.key_start[t + 1]):
-            _forest_distances(a, s, b, t, np.int64(a.key[p]), np.int64(b.key[q]), bench)
+            _forest_distances(a, s, b, t, (np.int64(a.key[p]), np.int64(b.key[q])), bench)
     return bench.subtree[a.start[s + 1] - a.start[s] - 1, b.start[t + 1] - b.start[t] - 1]
 
 
@@ -164,7 +165,7 @@ def _trace_back(one, two, table):
         n_todo -= 1
         k, l = todo[n_todo, 0], todo[n_todo, 1]
         i0, j0 = one.first[k], two.first[l]
-        _forest_distances(one, NONE, two, NONE, k, l, bench)
+        _forest_distances(one, NONE, two, NONE, (k, l), bench)
         i, j = k, l
         while i >= i0 and j >= j0:  # what is left of either tree after that is left out
             x, y = i - i0, j - j0

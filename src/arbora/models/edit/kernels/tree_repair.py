@@ -54,8 +54,9 @@ def _conflicts(above_a, above_b, pairs, alive, most):
 
 
 @jit
-def _n_solved(above_a, above_b, pairs, alive, conflicts, q, part):
-    """How many conflicts end if the pairs of this part of conflict q are dropped."""
+def _n_solved(above_a, above_b, pairs, alive, conflicts, dropped):
+    """How many conflicts end if the pairs of a part of a conflict, (conflict, part), are dropped."""
+    q, part = dropped
     x, y = conflicts[q, 0], conflicts[q, 1]
     n_solved = 0
     for r in range(conflicts.shape[0]):
@@ -82,7 +83,7 @@ def _drop_until_laminar(above_a, above_b, gain, pairs, alive_out):
                 for c in range(pairs.shape[0]):
                     if alive_out[c] and _part(above_a, above_b, pairs, conflicts[q, 0], conflicts[q, 1], c) == part:
                         weight += gain[pairs[c, 0], pairs[c, 1]]
-                price = weight / _n_solved(above_a, above_b, pairs, alive_out, conflicts, q, part)
+                price = weight / _n_solved(above_a, above_b, pairs, alive_out, conflicts, (q, part))
                 if price < best:
                     best, worst_of, drop = price, q, part
         x, y = conflicts[worst_of, 0], conflicts[worst_of, 1]

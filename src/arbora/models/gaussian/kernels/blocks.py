@@ -171,8 +171,13 @@ def seat_blocks(rng, blocks, cluster, terms, scales):
 
 
 @inlined
-def _halves(rng, blocks, cluster, members, wanted, terms, scales, ends):
-    """Seat each member anew in one of two clusters; log of the probability of what was drawn or wanted."""
+def _halves(rng, blocks, cluster, seats, prior, ends):
+    """Seat each member anew in one of two clusters; log of the probability of what was drawn or wanted.
+
+    `seats` is (members, cluster wanted of each or -1), `prior` (terms, scales).
+    """
+    members, wanted = seats
+    terms, scales = prior
     one, two = ends
     n_subs = blocks.number.shape[0]
     log_prob = 0.0
@@ -239,8 +244,8 @@ def split_merge_blocks(rng, blocks, cluster, terms, scales, n_scans):
     for m in range(n_members):
         cluster[members[m]] = -1
     for _ in range(n_scans + 1):
-        _halves(rng, blocks, cluster, members, free, terms, scales, (one, two))
-    log_prob = _halves(rng, blocks, cluster, members, wanted, terms, scales, (one, two))
+        _halves(rng, blocks, cluster, (members, free), (terms, scales), (one, two))
+    log_prob = _halves(rng, blocks, cluster, (members, wanted), (terms, scales), (one, two))
     if splits:
         after = cluster_score(blocks, cluster, one, n_subs, terms, scales)
         after += cluster_score(blocks, cluster, two, n_subs, terms, scales)
@@ -261,8 +266,9 @@ def split_merge_blocks(rng, blocks, cluster, terms, scales, n_scans):
 
 
 @jit
-def draw_scales(rng, blocks, cluster, terms, scales, low, high):
-    """Redraw (factor, kappa0, spread), each log-uniform between low and high, by slice sampling; equal ends: fixed."""
+def draw_scales(rng, blocks, cluster, terms, scales, limits):
+    """Redraw (factor, kappa0, spread), each log-uniform between its limits, by slice sampling; equal ends: fixed."""
+    low, high = limits
     now = np.array([scales[0], scales[1], scales[2]])
     level = log_marginals(blocks, cluster, terms, (now[0], now[1], now[2]))
     for which in range(3):

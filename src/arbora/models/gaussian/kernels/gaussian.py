@@ -16,12 +16,16 @@ LEAST_PIVOT = 1e-14  # of a downdate, relative: below it the difference is all r
 
 
 @inlined
-def quadratic_form(chol, k, centre, c, row, n, solved):
-    """(x - centre)' Psi^-1 (x - centre) by forward substitution, for row n, factor k and centre c; O(d^2)."""
+def quadratic_form(chol, k, centre, row, n, solved):
+    """(x - centre)' Psi^-1 (x - centre) by forward substitution, for row n and factor k; O(d^2).
+
+    `centre` is (centres, which of them).
+    """
+    centres, c = centre
     d = row.shape[1]
     total = 0.0
     for a in range(d):
-        value = row[n, a] - centre[c, a]
+        value = row[n, a] - centres[c, a]
         for b in range(a):
             value -= chol[k, a, b] * solved[b]
         value /= chol[k, a, a]

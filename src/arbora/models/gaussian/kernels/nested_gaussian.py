@@ -129,7 +129,7 @@ def price(pool, hyper, t):
 def log_predictive_of(pool, hyper, t, x, n, solved):
     """log density of datum n in sub-cluster t, given all data there and in its siblings."""
     r = pool.home[t]
-    form = quadratic_form(pool.chol, r, pool.mean, t, x, n, solved)
+    form = quadratic_form(pool.chol, r, (pool.mean, t), x, n, solved)
     return pool.constant[t] - 0.5 * (hyper.dof0 + pool.size[r] + 1.0) * math.log1p(pool.shrink[t] * form)
 
 
@@ -318,8 +318,12 @@ def nested_share(pool, hyper, r):
 
 
 @inlined
-def _weigh(pool, hyper, x, n, solved, fresh, weight_out):
-    """Log weights of datum n in all sub-clusters, in a new one of each cluster, and in a new cluster; how many."""
+def _weigh(pool, hyper, x, n, fresh, room_out):
+    """Log weights of datum n in all sub-clusters, in a new one of each cluster, and in a new cluster; how many.
+
+    `room_out` is (room for a solution, the weights).
+    """
+    solved, weight_out = room_out
     n_sub, n_cluster = pool.n_used[0], pool.n_used[1]
     many = 0
     for c in range(n_sub):
@@ -336,7 +340,7 @@ def _weigh(pool, hyper, x, n, solved, fresh, weight_out):
     if hyper.prior != SINGLE:
         for c in range(n_cluster):
             r = pool.clusters[c]
-            form = quadratic_form(pool.chol, r, pool.new_mean, r, x, n, solved)
+            form = quadratic_form(pool.chol, r, (pool.new_mean, r), x, n, solved)
             power = 0.5 * (hyper.dof0 + pool.size[r] + 1.0)
             value = pool.new_constant[r] - power * math.log1p(pool.new_shrink[r] * form)
             seats = hyper.log_whole[pool.n_sub[r]] if hyper.prior == FLAT else nested_share(pool, hyper, r)
@@ -355,7 +359,7 @@ def prior_predictive(x, hyper):
     constant = hyper.log_predictive[0] + 0.5 * d * math.log(shrink) - 0.5 * hyper.log_det0
     origin, solved, out = np.zeros((1, d)), np.empty(d), np.empty(n_data)
     for n in range(n_data):
-        form = quadratic_form(hyper.chol0, 0, origin, 0, x, n, solved)
+        form = quadratic_form(hyper.chol0, 0, (origin, 0), x, n, solved)
         out[n] = constant - 0.5 * (hyper.dof0 + 1.0) * math.log1p(shrink * form)
     return out
 
@@ -368,7 +372,7 @@ def sweep(rng, x, first, subcluster, pool, hyper):
     """
     n_data, d = x.shape
     weight = np.empty(2 * pool.number.shape[0] + 1)
-    vector, solved = np.empty(d), np.empty(d)
+    vector, room = np.empty(d), (np.empty(d), weight)
     fresh = prior_predictive(x, hyper)
     last = pool.number.shape[0] - N_SCRATCH
     for n in range(first, n_data):
@@ -376,7 +380,7 @@ def sweep(rng, x, first, subcluster, pool, hyper):
         if pool.n_used[0] >= last:
             return n
         n_sub, n_cluster = pool.n_used[0], pool.n_used[1]
-        choice = draw_index(rng, weight, _weigh(pool, hyper, x, n, solved, fresh, weight))
+        choice = draw_index(rng, weight, _weigh(pool, hyper, x, n, fresh, room))
         if choice < n_sub:
             t = pool.subs[choice]
         else:

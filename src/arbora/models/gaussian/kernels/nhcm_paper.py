@@ -6,6 +6,7 @@ sub-cluster is seated by the product of one-datum densities of Eq. (30), once fo
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -14,14 +15,37 @@ from .gaussian import factorise, log_determinant, quadratic_form
 from .nested_gaussian import draw_index
 
 
+class Seats(NamedTuple):
+    """Who sits where, and sums of the data of every sub-cluster."""
+
+    subcluster: np.ndarray  # int64 [n]; -1 of a datum not seated
+    cluster: np.ndarray  # int64 [t]
+    count: np.ndarray  # int64 [t]
+    total: np.ndarray  # float64 [t, d]
+    square: np.ndarray  # float64 [t, d, d]
+
+
+class Work(NamedTuple):
+    """Room for the posterior of one sub-cluster, and for weights."""
+
+    mean: np.ndarray  # float64 [1, d]
+    chol: np.ndarray  # float64 [1, d, d]
+    matrix: np.ndarray  # float64 [d, d]
+    solved: np.ndarray  # float64 [d]
+    weight: np.ndarray  # float64 [option]
+    option: np.ndarray  # int64 [option]: sub-cluster or cluster
+
+
 @inlined
-def _posterior(cluster, r, without, own, stats, hyper, work):
+def _posterior(scope, seats, hyper, work):
     """Eqs. (17)-(21): k, v of the sub-cluster `own` given cluster r without it; mean and factor go to `work`.
 
-    `own` = `without` counts its data in by Eq. (21); `own` = -1 gives Eqs. (29) and, for an empty r, (23) and (32).
+    `scope` is (r, without, own).  `own` = `without` counts its data in by Eq. (21); `own` = -1 gives Eqs. (29) and, for
+    an empty r, (23) and (32).
     """
-    count, total, square = stats
-    mean, chol, matrix = work
+    r, without, own = scope
+    _, cluster, count, total, square = seats
+    mean, chol, matrix = work.mean, work.chol, work.matrix
     d = total.shape[1]
     kappa, n_data = hyper.kappa0, 0
     for a in range(d):
@@ -57,18 +81,19 @@ def _posterior(cluster, r, without, own, stats, hyper, work):
 
 
 @inlined
-def _student(x, n, k, n_data, hyper, work, solved):
-    """Eq. (22): log density of datum n."""
-    mean, chol, _ = work
+def _student(x, n, posterior, hyper, work):
+    """Eq. (22): log density of datum n given (k, number of data) of `_posterior`."""
+    k, n_data = posterior
+    chol = work.chol
     shrink = k / (k + 1.0)
-    form = quadratic_form(chol, 0, mean, 0, x, n, solved)
+    form = quadratic_form(chol, 0, (work.mean, 0), x, n, work.solved)
     value = hyper.log_predictive[n_data] + 0.5 * x.shape[1] * math.log(shrink) - 0.5 * log_determinant(chol, 0)
     return value - 0.5 * (hyper.dof0 + n_data + 1.0) * math.log1p(shrink * form)
 
 
 @inlined
-def _count(x, n, t, sign, stats):
-    count, total, square = stats
+def _count(x, n, t, sign, seats):
+    count, total, square = seats.count, seats.total, seats.square
     count[t] += sign
     for a in range(x.shape[1]):
         total[t, a] += sign * x[n, a]
@@ -77,11 +102,32 @@ def _count(x, n, t, sign, stats):
 
 
 @jit
-def _seat_datum(rng, x, n, scope, subcluster, cluster, stats, hyper, work, weight, option):
-    """Lines 5-11: choose a sub-cluster of cluster `scope` (-1: of any), or a new one, by Eq. (24)."""
-    count = stats[0]
-    d, n_slots = x.shape[1], count.shape[0]
-    solved = np.empty(d)
+def empty_seats(subcluster, cluster, d):
+    """The seats as they are, with no datum counted yet."""
+    n_slots = cluster.shape[0]
+    return Seats(subcluster, cluster, np.zeros(n_slots, np.int64), np.zeros((n_slots, d)), np.zeros((n_slots, d, d)))
+
+
+@jit
+def make_work(n_slots, d):
+    """Room for so many sub-clusters."""
+    return Work(
+        np.empty((1, d)),
+        np.empty((1, d, d)),
+        np.empty((d, d)),
+        np.empty(d),
+        np.empty(n_slots + 1),
+        np.empty(n_slots + 1, np.int64),
+    )
+
+
+@jit
+def _seat_datum(rng, x, datum, seats, hyper, work):
+    """Lines 5-11: choose a sub-cluster of cluster `scope` (-1: of any), or a new one, by Eq. (24), for (n, scope)."""
+    n, scope = datum
+    cluster, count = seats.cluster, seats.count
+    weight, option = work.weight, work.option
+    n_slots = count.shape[0]
     many, free, n_seated = 0, n_slots, 0
     for t in range(n_slots):
         n_seated += count[t]
@@ -93,30 +139,30 @@ def _seat_datum(rng, x, n, scope, subcluster, cluster, stats, hyper, work, weigh
             for u in range(n_slots):
                 if count[u] > 0 and cluster[u] == cluster[t]:
                     size += count[u]
-            k, n_data = _posterior(cluster, cluster[t], t, t, stats, hyper, work)
-            seats = math.log(count[t]) - math.log(size + hyper.subcluster_concentration)
-            weight[many] = seats + _student(x, n, k, n_data, hyper, work, solved)
+            posterior = _posterior((cluster[t], t, t), seats, hyper, work)
+            share = math.log(count[t]) - math.log(size + hyper.subcluster_concentration)
+            weight[many] = share + _student(x, n, posterior, hyper, work)
             option[many] = t
             many += 1
-    k, n_data = _posterior(cluster, -2, -1, -1, stats, hyper, work)  # nobody is in cluster -2
+    posterior = _posterior((-2, -1, -1), seats, hyper, work)  # nobody is in cluster -2
     a1 = hyper.subcluster_concentration
     weight[many] = math.log(a1) - math.log(n_seated + a1)  # N - 1 are seated, but in the first pass
-    weight[many] += _student(x, n, k, n_data, hyper, work, solved)
+    weight[many] += _student(x, n, posterior, hyper, work)
     option[many] = free
     t = option[draw_index(rng, weight, many + 1)]
     if count[t] == 0:
         cluster[t] = scope
-    subcluster[n] = t
-    _count(x, n, t, 1, stats)
+    seats.subcluster[n] = t
+    _count(x, n, t, 1, seats)
     return t
 
 
 @jit
-def _seat_sub(rng, x, j, subcluster, cluster, stats, hyper, work, weight, option):
+def _seat_sub(rng, x, j, seats, hyper, work):
     """Lines 12-18: redraw the cluster of sub-cluster j by Eqs. (26), (30) and (33)."""
-    count = stats[0]
+    cluster, count = seats.cluster, seats.count
+    weight, option = work.weight, work.option
     n_slots = count.shape[0]
-    solved = np.empty(x.shape[1])
     cluster[j] = -1
     n_members = np.zeros(n_slots, np.int64)
     for t in range(n_slots):
@@ -129,48 +175,47 @@ def _seat_sub(rng, x, j, subcluster, cluster, stats, hyper, work, weight, option
                 free = r
             continue
         known = r < n_slots
-        k, n_data = _posterior(cluster, r if known else -2, j, -1, stats, hyper, work)
+        posterior = _posterior((r if known else -2, j, -1), seats, hyper, work)
         weight[many] = math.log(n_members[r]) if known else math.log(hyper.cluster_concentration)
         for n in range(x.shape[0]):
-            if subcluster[n] == j:
-                weight[many] += _student(x, n, k, n_data, hyper, work, solved)
+            if seats.subcluster[n] == j:
+                weight[many] += _student(x, n, posterior, hyper, work)
         option[many] = r if known else free
         many += 1
     cluster[j] = option[draw_index(rng, weight, many)]
 
 
 @jit
-def paper_sweep(rng, x, order, first, subcluster, cluster, hyper):
-    """One iteration of Algorithm 1, data in the given order from place `first` on.
+def paper_sweep(rng, x, order, subcluster, cluster, hyper):
+    """One iteration of Algorithm 1, or the part of it for the data in `order`.
 
-    In the first pass, where line 6 leaves open which cluster a datum is in, it may join any sub-cluster.  Returns the
-    number of data, or the place in the order for which no slot was left.
+    In the first pass, where line 6 leaves open which cluster a datum is in, it may join any sub-cluster.  Returns how
+    many data were seated: fewer than there are if no slot was left for the next.
     """
     n_slots, d = cluster.shape[0], x.shape[1]
-    stats = (np.zeros(n_slots, np.int64), np.zeros((n_slots, d)), np.zeros((n_slots, d, d)))
-    work = (np.empty((1, d)), np.empty((1, d, d)), np.empty((d, d)))
-    weight, option = np.empty(n_slots + 1), np.empty(n_slots + 1, np.int64)
+    seats = empty_seats(subcluster, cluster, d)
+    work = make_work(n_slots, d)
     for n in range(x.shape[0]):
         if subcluster[n] >= 0:
-            _count(x, n, subcluster[n], 1, stats)
-    for place in range(first, x.shape[0]):
+            _count(x, n, subcluster[n], 1, seats)
+    for place in range(order.shape[0]):
         n = order[place]
         scope = -1
         n_used = 0
         for t in range(n_slots):
-            n_used += 1 if stats[0][t] > 0 else 0
+            n_used += 1 if seats.count[t] > 0 else 0
         if n_used >= n_slots - 1:
             return place
         if subcluster[n] >= 0:
             t = subcluster[n]
             scope = cluster[t]
             subcluster[n] = -1
-            _count(x, n, t, -1, stats)
-            if stats[0][t] == 0:  # sums of nothing are zero, without rounding
+            _count(x, n, t, -1, seats)
+            if seats.count[t] == 0:  # sums of nothing are zero, without rounding
                 for a in range(d):
-                    stats[1][t, a] = 0.0
+                    seats.total[t, a] = 0.0
                     for b in range(a + 1):
-                        stats[2][t, a, b] = 0.0
-        t = _seat_datum(rng, x, n, scope, subcluster, cluster, stats, hyper, work, weight, option)
-        _seat_sub(rng, x, t, subcluster, cluster, stats, hyper, work, weight, option)
-    return x.shape[0]
+                        seats.square[t, a, b] = 0.0
+        t = _seat_datum(rng, x, (n, scope), seats, hyper, work)
+        _seat_sub(rng, x, t, seats, hyper, work)
+    return order.shape[0]

@@ -7,6 +7,7 @@ scratch slots of the pool.
 """
 
 import math
+from typing import NamedTuple
 
 import numpy as np
 
@@ -25,6 +26,15 @@ from .nested_gaussian import (
     price,
     remove_datum,
 )
+
+
+class Move(NamedTuple):
+    """Two data, how their sub-clusters are split or merged (WITHIN or APART), and scans of the proposal."""
+
+    i: int
+    j: int
+    kind: int
+    n_scans: int
 
 
 @inlined
@@ -67,15 +77,16 @@ def _log_weight(pool, hyper, t, x, n, solved):
 
 
 @jit
-def _empty_of(x, subcluster, t, also, pool, hyper, context):
-    """Make `context` the cluster of t without t, and without the sibling `also` unless that is -1."""
+def _empty_of(x, subcluster, t, also, pool, hyper):
+    """Make the last scratch slot the cluster of t without t, and without the sibling `also` unless that is -1."""
+    scratch = pool.number.shape[0] - N_SCRATCH
+    context = scratch + 2
     r = pool.home[t]
     n_left = pool.n_sub[r] - (1 if also < 0 else 2)
     if n_left == 0:
         clear_cluster(pool, hyper, context)
         return
     _copy_cluster(pool, r, context)
-    scratch = pool.number.shape[0] - N_SCRATCH
     vector = np.empty(x.shape[1])
     for one in (t, also):
         if one < 0:
@@ -91,12 +102,15 @@ def _empty_of(x, subcluster, t, also, pool, hyper, context):
 
 
 @jit
-def _allocate(rng, x, members, side, wanted, pool, hyper, sides):
-    """Seat every member anew in one of two sub-clusters; log of the probability of what was drawn or `wanted`.
+def _allocate(rng, x, members, seats, pool, hyper):
+    """Seat every member anew in one of the two halves; log of the probability of what was drawn or `wanted`.
 
-    side[m] is 0 (not seated yet), 1 or 2.  With an entry of 1 or 2 in `wanted`, that is what is "drawn".
+    `seats` is (side, wanted); side[m] is 0 (not seated yet), 1 or 2.  With an entry of 1 or 2 in `wanted`, that is what
+    is "drawn".
     """
-    one, two = sides
+    side, wanted = seats
+    one = pool.number.shape[0] - N_SCRATCH
+    two = one + 1
     vector, solved = np.empty(x.shape[1]), np.empty(x.shape[1])
     log_prob = 0.0
     for m in range(members.shape[0]):
@@ -116,7 +130,7 @@ def _allocate(rng, x, members, side, wanted, pool, hyper, sides):
 
 
 @jit
-def _log_gain(x, pool, hyper, kind, where, sizes, log_marginal_gain):
+def _log_gain(pool, hyper, kind, where, sizes, log_marginal_gain):
     """log joint of the split state over the merged one; `sizes` are those of the halves, `where` (cluster, is merged).
 
     The gain of the marginals lacks the terms of the sub-clusters, which are added here.
@@ -127,7 +141,7 @@ def _log_gain(x, pool, hyper, kind, where, sizes, log_marginal_gain):
     logs = (
         math.log1p(hyper.spread * n_one) + math.log1p(hyper.spread * n_two) - math.log1p(hyper.spread * (n_one + n_two))
     )
-    value = hyper.temper * (log_marginal_gain - 0.5 * x.shape[1] * logs)
+    value = hyper.temper * (log_marginal_gain - 0.5 * pool.moment.shape[1] * logs)
     value += math.lgamma(n_one) + math.lgamma(n_two) - math.lgamma(n_one + n_two)
     if hyper.prior == SINGLE:
         return value + math.log(a0)
@@ -197,8 +211,9 @@ def _merged_marginal(x, i, j, members, pool, hyper):
 
 
 @jit
-def _propose(rng, x, subcluster, pool, hyper, i, j, kind, n_scans):
-    """One split or merge with data i and j; whether it was accepted."""
+def _propose(rng, x, subcluster, pool, hyper, move):
+    """One split or merge; whether it was accepted."""
+    i, j, kind, n_scans = move
     c, e = subcluster[i], subcluster[j]
     r, r_other = pool.home[c], pool.home[e]
     splits = c == e
@@ -215,7 +230,7 @@ def _propose(rng, x, subcluster, pool, hyper, i, j, kind, n_scans):
     if not splits:
         for m in range(members.shape[0]):
             wanted[m] = 1 if subcluster[members[m]] == c else 2
-    _empty_of(x, subcluster, c, e if (not splits and kind == WITHIN) else -1, pool, hyper, scratch + 2)
+    _empty_of(x, subcluster, c, e if (not splits and kind == WITHIN) else -1, pool, hyper)
     n_two = 0 if splits else pool.number[e]
     log_uniform = math.log(1.0 - rng.random())
     before = _log_marginal(pool, hyper, r)
@@ -223,20 +238,20 @@ def _propose(rng, x, subcluster, pool, hyper, i, j, kind, n_scans):
         if kind == APART:
             before += _log_marginal(pool, hyper, r_other)
         after = _merged_marginal(x, i, j, members, pool, hyper)
-        gain = _log_gain(x, pool, hyper, kind, (r, splits), (members.shape[0] + 2 - n_two, n_two), before - after)
+        gain = _log_gain(pool, hyper, kind, (r, splits), (members.shape[0] + 2 - n_two, n_two), before - after)
         if log_uniform >= -gain:
             return False  # the probability of the reverse, at most one, cannot save it
     _open_halves(x, i, j, kind, pool, hyper)
     side = np.zeros(members.shape[0], np.int8)
     for _ in range(n_scans + 1):
-        _allocate(rng, x, members, side, free, pool, hyper, (scratch, scratch + 1))
-    log_prob = _allocate(rng, x, members, side, wanted, pool, hyper, (scratch, scratch + 1))
+        _allocate(rng, x, members, (side, free), pool, hyper)
+    log_prob = _allocate(rng, x, members, (side, wanted), pool, hyper)
     if splits:
         after = _log_marginal(pool, hyper, scratch)
         if kind == APART:
             after += _log_marginal(pool, hyper, scratch + 1)
         sizes = (pool.number[scratch], pool.number[scratch + 1])
-        gain = _log_gain(x, pool, hyper, kind, (r, splits), sizes, after - before)
+        gain = _log_gain(pool, hyper, kind, (r, splits), sizes, after - before)
         if log_uniform >= gain - log_prob:
             return False
     elif log_uniform >= log_prob - gain:
@@ -275,11 +290,13 @@ def _partner(rng, x, i):
 
 
 @jit
-def split_merge(rng, x, subcluster, pool, hyper, n_tries, n_scans):
+def split_merge(rng, x, subcluster, pool, hyper, effort):
     """Try splits and mergers until one is accepted: (tries made, whether the last one was).
 
+    `effort` is (most tries, scans of a proposal).
     After an acceptance `subcluster` and pool.home are right and the rest of the pool is not: build it again.
     """
+    n_tries, n_scans = effort
     n_data = x.shape[0]
     if n_data < 2:
         return n_tries, False
@@ -287,6 +304,6 @@ def split_merge(rng, x, subcluster, pool, hyper, n_tries, n_scans):
         kind = APART if hyper.prior == SINGLE or rng.random() < 0.5 else WITHIN
         i = int(rng.random() * n_data)
         j = _partner(rng, x, i)
-        if _propose(rng, x, subcluster, pool, hyper, i, j, kind, n_scans):
+        if _propose(rng, x, subcluster, pool, hyper, Move(i, j, kind, n_scans)):
             return attempt + 1, True
     return n_tries, False

@@ -42,6 +42,25 @@ class Marks(NamedTuple):
     positional: bool
 
 
+class Place(NamedTuple):
+    """What the next draw follows."""
+
+    key: int
+    row: int  # of the model; -1 if it has none for the key
+    context: int
+    kind: int  # 0: label of a child, 1: of the root, 2: jump to the next slot
+
+
+class Events(NamedTuple):
+    """Draws of a tree so far, linked by row: one list for each row of the model, one for all other rows."""
+
+    outcome: NDArray[np.int64]
+    before: NDArray[np.int64]  # the event before in the same list
+    key: NDArray[np.int64]
+    last: NDArray[np.int64]  # [row, and one more]: last event of the list; -1 if none
+    n_in_row: NDArray[np.int64]
+
+
 @inlined
 def _find(key, wanted):
     """Index in an ascending list; -1 if it is not there."""
@@ -70,8 +89,9 @@ def _pick(rng, count, k, lo, hi, strength):
 
 
 @inlined
-def _draw_outcome(rng, book, k, row, context, kind, marks):
+def _draw_outcome(rng, book, k, place, marks):
     """An outcome of p_k(. | context, previous): of the row, else of the context, else of the kind, else of the pool."""
+    row, context, kind = place.row, place.context, place.kind
     if row >= 0:
         x = _pick(rng, book.cell_count, k, book.row_start[row], book.row_start[row + 1], book.strength[0, kind])
         if x >= 0:
@@ -104,6 +124,72 @@ def _draw_outcome(rng, book, k, row, context, kind, marks):
             return o
 
 
+@inlined
+def _n_before(events, place):
+    """Number of earlier draws from the same row."""
+    if place.row >= 0:
+        return events.n_in_row[place.row]
+    n = 0
+    x = events.last[-1]
+    while x >= 0:
+        n += events.key[x] == place.key
+        x = events.before[x]
+    return n
+
+
+@inlined
+def _repeat(events, place, skip):
+    """Outcome of an earlier draw from the same row, so many back."""
+    x = events.last[place.row]  # that of -1 stands last
+    while True:
+        if place.row >= 0 or events.key[x] == place.key:
+            if skip == 0:
+                break
+            skip -= 1
+        x = events.before[x]
+    return events.outcome[x]
+
+
+@jit
+def _record(events, n, place, o):
+    """Put event n behind the others; the events, moved to a larger place if need be."""
+    outcome, before, key, last, n_in_row = events
+    if n == len(outcome):
+        outcome = np.concatenate((outcome, np.empty(n, np.int64)))
+        before = np.concatenate((before, np.empty(n, np.int64)))
+        key = np.concatenate((key, np.empty(n, np.int64)))
+    outcome[n], key[n], before[n] = o, place.key, last[place.row]
+    last[place.row] = n
+    if place.row >= 0:
+        n_in_row[place.row] += 1
+    return Events(outcome, before, key, last, n_in_row)
+
+
+@inlined
+def _jumped(rng, position, o, max_jump):
+    """The position after a jump; the tail is an excess of e with probability 1 / ((e + 1)(e + 2)).  -1: too far."""
+    jump = o
+    if o == max_jump:
+        excess = 1.0 / (1.0 - rng.random()) - 1.0
+        if excess > FARTHEST:
+            return -1
+        jump += int(excess)
+    return position + jump if position + jump <= FARTHEST else -1
+
+
+@jit
+def _next_outcome(rng, book, k, urns, place, marks):
+    """An outcome, which repeats one of n earlier draws of the row with probability n tau / (1 + n tau).
+
+    `urns` is (tau, events).
+    """
+    tau, events = urns
+    n_before = _n_before(events, place) if tau > 0.0 else 0
+    if n_before > 0 and rng.random() * (1.0 + n_before * tau) < n_before * tau:
+        return _repeat(events, place, rng.integers(0, n_before))
+    return _draw_outcome(rng, book, k, place, marks)
+
+
 @jit
 def draw_tree(rng, book, marks, k, tau, max_nodes):
     """A tree of component k: how it ended, and parent, slot and label of its nodes, parents first.
@@ -111,15 +197,10 @@ def draw_tree(rng, book, marks, k, tau, max_nodes):
     Within a tree rows are urns: the j-th draw from a row repeats an earlier one with weight tau each.
     """
     parent, slot, label = np.empty(max_nodes, np.int64), np.empty(max_nodes, np.int64), np.empty(max_nodes, np.int64)
-    n_events = 0
-    event_outcome = np.empty(64, np.int64)
-    event_before = np.empty(64, np.int64)  # the event before in the same row
-    event_key = np.empty(64, np.int64)  # of a row that the model does not have
-    last = np.full(len(book.row_key), -1)  # last event in each row of the model
-    n_in_row = np.zeros(len(book.row_key), np.int64)
-    last_odd = -1  # last event in any other row
-    parent[0], slot[0] = -1, -1
-    label[0] = -1
+    n_rows, n_events = len(book.row_key), 0
+    room = (np.empty(64, np.int64), np.empty(64, np.int64), np.empty(64, np.int64))
+    events = Events(room[0], room[1], room[2], np.full(n_rows + 1, -1), np.zeros(n_rows, np.int64))
+    parent[0], slot[0], label[0] = -1, -1, -1
     n_nodes = 1
     u = -1  # the node whose children are drawn; -1 for the root itself
     before, position, wanted_jump = marks.end, 0, False
@@ -131,71 +212,31 @@ def draw_tree(rng, book, marks, k, tau, max_nodes):
         else:
             context, previous, kind = label[u], before, 0
         key = context * marks.width + previous
-        row = _find(book.row_key, key)
-        n_before = 0
-        if tau > 0.0 and row >= 0:
-            n_before = n_in_row[row]
-        elif tau > 0.0:
-            x = last_odd
-            while x >= 0:
-                n_before += event_key[x] == key
-                x = event_before[x]
-        if n_before > 0 and rng.random() * (1.0 + n_before * tau) < n_before * tau:
-            skip = rng.integers(0, n_before)  # an earlier draw of this row, at random
-            x = last[row] if row >= 0 else last_odd
-            while True:
-                if row >= 0 or event_key[x] == key:
-                    if skip == 0:
-                        break
-                    skip -= 1
-                x = event_before[x]
-            o = event_outcome[x]
-        else:
-            o = _draw_outcome(rng, book, k, row, context, kind, marks)
-        if n_events == len(event_outcome):
-            event_outcome = np.concatenate((event_outcome, np.empty(n_events, np.int64)))
-            event_before = np.concatenate((event_before, np.empty(n_events, np.int64)))
-            event_key = np.concatenate((event_key, np.empty(n_events, np.int64)))
-        event_outcome[n_events], event_key[n_events] = o, key
-        if row >= 0:
-            event_before[n_events] = last[row]
-            last[row] = n_events
-            n_in_row[row] += 1
-        else:
-            event_before[n_events] = last_odd
-            last_odd = n_events
+        place = Place(key, _find(book.row_key, key), context, kind)
+        o = _next_outcome(rng, book, k, (tau, events), place, marks)
+        events = _record(events, n_events, place, o)
         n_events += 1
         if kind == 2:
-            jump = o
-            if o == marks.max_jump:  # the tail: an excess of e with probability 1 / ((e + 1)(e + 2))
-                excess = 1.0 / (1.0 - rng.random()) - 1.0
-                if excess > FARTHEST:
-                    return TOO_LARGE, parent[:0], slot[:0], label[:0]
-                jump += int(excess)
-            position += jump
-            if position > FARTHEST:
+            position = _jumped(rng, position, o, marks.max_jump)
+            if position < 0:
                 return TOO_LARGE, parent[:0], slot[:0], label[:0]
             slot[n_nodes - 1] = position
             position += 1
             wanted_jump = False
-            continue
-        if o == marks.unseen:
+        elif o == marks.unseen:
             return UNKNOWN_LABEL, parent[:0], slot[:0], label[:0]
-        if kind == 1:
+        elif kind == 1:
             label[0] = o
             u = 0
-            continue
-        if o == marks.end:
+        elif o == marks.end:
             u += 1
             before, position = marks.end, 0
-            continue
-        if n_nodes == max_nodes:
+        elif n_nodes == max_nodes:
             return TOO_LARGE, parent[:0], slot[:0], label[:0]
-        parent[n_nodes], slot[n_nodes], label[n_nodes] = u, position, o
-        n_nodes += 1
-        before = o
-        if marks.positional:
-            wanted_jump = True
         else:
-            position += 1
+            parent[n_nodes], slot[n_nodes], label[n_nodes] = u, position, o
+            n_nodes += 1
+            before = o
+            wanted_jump = marks.positional
+            position += 0 if marks.positional else 1
     return DONE, parent[:n_nodes], slot[:n_nodes], label[:n_nodes]

@@ -96,11 +96,13 @@ def fill(bags, label, groups_out):
 
 
 @jit
-def sweep(rng, bags, rises, todo, concentration, label_out, groups_out):
+def sweep(rng, bags, rises, todo, concentration, seats_out):
     """Draw the group of every tree of `todo` given all others (Neal's Algorithm 3); how many were done.
 
-    It ends before a tree if no place is free, for then a new group could not be opened.
+    It ends before a tree if no place is free, for then a new group could not be opened.  `seats_out` is (group of each
+    tree, groups).
     """
+    label_out, groups_out = seats_out
     n_places = len(groups_out.size)
     log_weight = np.empty(n_places)  # of each group for the tree at hand
     for done in range(len(todo)):
@@ -140,8 +142,8 @@ def sweep(rng, bags, rises, todo, concentration, label_out, groups_out):
 
 
 @jit
-def _allocate(rng, bags, rises, others, pair, sides, given):
-    """Seat trees one after the other beside two first ones; log-probability of the sides taken, drawn or given."""
+def _allocate(rng, bags, rises, others, pair, sides):
+    """Seat trees one after the other beside two first ones; log-probability of the sides taken, drawn where -1."""
     log_q = 0.0
     log_prob = np.empty(2)  # of the tree at hand on either side
     for x in range(len(others)):
@@ -151,7 +153,7 @@ def _allocate(rng, bags, rises, others, pair, sides, given):
         b = math.log(pair.size[1]) + log_prob[1]
         top = max(a, b)
         log_total = top + math.log(math.exp(a - top) + math.exp(b - top))
-        if not given:
+        if sides[x] < 0:
             sides[x] = 0 if math.log(1.0 - rng.random()) < a - log_total else 1
         log_q += (a if sides[x] == 0 else b) - log_total
         _move(bags, t, pair, sides[x], 1)
@@ -219,7 +221,7 @@ def split_merge(rng, bags, rises, log_concentration, label_out, groups_out):
         return REJECTED
     sides = np.zeros(len(others), np.int64)
     for x in range(len(others)):
-        sides[x] = 0 if label_out[others[x]] == gi else 1
+        sides[x] = -1 if gi == gj else 0 if label_out[others[x]] == gi else 1
     pair = Groups(
         np.zeros((len(groups_out.cell), 2), np.int64),
         np.zeros((len(groups_out.row), 2), np.int64),
@@ -227,7 +229,7 @@ def split_merge(rng, bags, rises, log_concentration, label_out, groups_out):
     )
     _move(bags, i, pair, 0, 1)
     _move(bags, j, pair, 1, 1)
-    log_q = _allocate(rng, bags, rises, others, pair, sides, gi != gj)
+    log_q = _allocate(rng, bags, rises, others, pair, sides)
     log_ratio = (
         log_marginals(rises, pair).sum()
         - _log_joined(rises, pair)

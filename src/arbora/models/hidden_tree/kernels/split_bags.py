@@ -56,6 +56,22 @@ class Table(NamedTuple):
     numbers: NDArray[np.float64] = np.zeros((0, N_PRIOR))  # [cell of moments]: see `number_marginal`
 
 
+class Chosen(NamedTuple):
+    """Two data and the other members of their groups."""
+
+    first: int
+    second: int
+    others: NDArray[np.int64]  # in random order
+    side: NDArray[np.int64]  # 0: with the first
+
+
+class Effort(NamedTuple):
+    """Settings of a proposal to split or merge."""
+
+    log_concentration: float
+    n_scans: int
+
+
 class Layout(NamedTuple):
     """Where in the cells of a hidden tree each kind of count starts, and how it is shaped."""
 
@@ -170,11 +186,13 @@ def _log_sides(odds):
 
 
 @jit
-def _scan(rng, bags, table, others, side, groups, scratch, mode):
-    """One restricted scan over the other members; log probability of the sides chosen.
+def _scan(rng, bags, table, chosen, work, mode):
+    """One restricted scan over the other members; log probability of the sides chosen.  `work` is (groups, scratch).
 
     mode 0 seats them for the first time, 1 reseats them, 2 moves them to the sides they are told (in `side`, + 2).
     """
+    others, side = chosen.others, chosen.side
+    groups, scratch = work
     log_q = 0.0
     for x in range(others.shape[0]):
         t = others[x]
@@ -182,12 +200,11 @@ def _scan(rng, bags, table, others, side, groups, scratch, mode):
             _move(bags, table, t, side[x] & 1, -1, groups)
         log_0, log_1 = _log_sides(_log_odds(bags, table, t, groups, scratch))
         if mode == 2:
-            chosen = side[x] >> 1
+            side[x] = side[x] >> 1
         else:
-            chosen = 0 if math.log(1.0 - rng.random()) < log_0 else 1
-        side[x] = chosen
-        log_q += log_0 if chosen == 0 else log_1
-        _move(bags, table, t, chosen, 1, groups)
+            side[x] = 0 if math.log(1.0 - rng.random()) < log_0 else 1
+        log_q += log_0 if side[x] == 0 else log_1
+        _move(bags, table, t, side[x], 1, groups)
     return log_q
 
 
@@ -313,17 +330,15 @@ def renumber_states(bags, trees, new, layout):
 
 @jit
 def _choose(rng, label):
-    """Two data, the other members of their groups in random order, and the side each is on (0: with the first)."""
+    """Two data at random."""
     first, second, others = choose_two(rng, label)
-    side = np.zeros(others.shape[0], np.int64)
-    for x in range(others.shape[0]):
-        side[x] = label[others[x]] != label[first]
-    return first, second, others, side
+    return Chosen(first, second, others, (label[others] != label[first]).astype(np.int64))
 
 
 @jit
-def _call_alike(rng, bags, table, layout, first, second, others, side):
+def _call_alike(rng, bags, table, layout, chosen):
     """Renumber the states of the second side after those of the first that they are drawn to correspond to."""
+    first, second, others, side = chosen
     groups = _empty_groups(table)
     _move(bags, table, first, 0, 1, groups)
     _move(bags, table, second, 1, 1, groups)
@@ -344,33 +359,34 @@ def _empty_groups(table):
 
 
 @jit
-def split_or_merge(rng, label, bags, table, layout, log_concentration, n_scans):
+def split_or_merge(rng, label, bags, table, layout, effort):
     """Pick two data; propose to split their group, or to merge their two; REJECTED, SPLIT or MERGED.
 
     `label` is updated in place; a new group gets the number max + 1.  The proposal starts from the two data, seats the
-    others one after another and reseats them n_scans times; the last scan is the one whose probability counts.
+    others one after another and reseats them effort.n_scans times; the last scan is the one whose probability counts.
     States of the second group may be renumbered even when nothing else happens: their numbers mean nothing.
     """
     if label.shape[0] < 2:
         return REJECTED
-    first, second, others, now = _choose(rng, label)
+    chosen = _choose(rng, label)
+    first, second, others, now = chosen
     splitting = label[first] == label[second]
     if not splitting:
-        _call_alike(rng, bags, table, layout, first, second, others, now)
+        _call_alike(rng, bags, table, layout, chosen)
     groups = _empty_groups(table)
-    scratch = (np.empty(table.row_prior.shape[0], np.int64), np.zeros(table.row_prior.shape[0]))
+    work = (groups, (np.empty(table.row_prior.shape[0], np.int64), np.zeros(table.row_prior.shape[0])))
     side = np.zeros(others.shape[0], np.int64)
+    launched = Chosen(first, second, others, side)
     _move(bags, table, first, 0, 1, groups)
     _move(bags, table, second, 1, 1, groups)
-    _scan(rng, bags, table, others, side, groups, scratch, 0)
-    for _ in range(n_scans - 1):
-        _scan(rng, bags, table, others, side, groups, scratch, 1)
+    _scan(rng, bags, table, launched, work, 0)
+    for _ in range(effort.n_scans - 1):
+        _scan(rng, bags, table, launched, work, 1)
     if not splitting:
         side += 2 * now
-    log_q = _scan(rng, bags, table, others, side, groups, scratch, 1 if splitting else 2)
-
+    log_q = _scan(rng, bags, table, launched, work, 1 if splitting else 2)
     in_cell, in_row, size, sums = groups
-    log_ratio = log_concentration + math.lgamma(size[0]) + math.lgamma(size[1]) - math.lgamma(size[0] + size[1])
+    log_ratio = effort.log_concentration + math.lgamma(size[0]) + math.lgamma(size[1]) - math.lgamma(size[0] + size[1])
     for x in range(2):
         log_ratio += _log_marginal(in_cell[x], in_row[x], table) + _number_marginals(sums[x], table)
     log_ratio -= _log_marginal(in_cell[0] + in_cell[1], in_row[0] + in_row[1], table) + log_q

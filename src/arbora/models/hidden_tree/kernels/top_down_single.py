@@ -6,6 +6,7 @@ Same arrays without the lane axis, same steps in the same order, and the same re
 import numpy as np
 
 from ....jit import jit
+from .single_steps import pull_down, send, turn
 from .top_down import LEAST, MIDDLE
 from .upward_downward import CEILING
 
@@ -44,7 +45,6 @@ def upward(units, flow, messages_out):
     up, through, _, log_prob = messages_out
     n_units, n_states = up.shape
     shaped = tail.shape[0] > 0
-    by_four = n_states - n_states % 4
     value = np.empty(n_states)
     for d in range(n_units):
         lo, hi = child_start[d], child_start[d + 1]
@@ -82,24 +82,13 @@ def upward(units, flow, messages_out):
         scale = 1.0 / top if top > 0.0 else 0.0
         for i in range(n_states):
             up[d, i] = value[i] * scale
-        l = slot[d]
-        if l < 0:
+        if slot[d] < 0:
             total = 0.0
             for i in range(n_states):
                 total += root[i] * up[d, i]
             log_prob[d] += np.log(total)
-            continue
-        for i in range(n_states):
-            through[d, i] = 0.0
-        for j in range(0, by_four, 4):  # four child states at a time, to pass over the parent's less often
-            a, b, c, e = up[d, j], up[d, j + 1], up[d, j + 2], up[d, j + 3]
-            for i in range(n_states):
-                ab = edge[l, j, i] * a + edge[l, j + 1, i] * b
-                through[d, i] += ab + (edge[l, j + 2, i] * c + edge[l, j + 3, i] * e)
-        for j in range(by_four, n_states):
-            a = up[d, j]
-            for i in range(n_states):
-                through[d, i] += edge[l, j, i] * a
+        else:
+            send(edge, slot[d], up, d, through)
 
 
 @jit
@@ -113,12 +102,7 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
     keep = posterior_out.shape[0] > 0
     shaped = node_sum.shape[0] > 0
     tree_root, weight = weighted
-    by_four = n_states - n_states % 4
-    turned = np.empty((edge.shape[0], n_states, n_states))  # [slot, parent, child]: sums over i in loops over j
-    for l in range(edge.shape[0]):
-        for i in range(n_states):
-            for j in range(n_states):
-                turned[l, i, j] = edge[l, j, i]
+    turned = turn(edge, n_states)
     pull[:] = 0.0
     for t in range(tree_root.shape[0]):
         total = 0.0
@@ -143,16 +127,7 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
             for i in range(n_states):
                 x = ratio[d, i]
                 ratio[d, i] = min(pull[d, i] / x, CEILING) if x > 0.0 else 0.0
-                posterior[i] = 0.0
-            for i in range(0, by_four, 4):
-                a, b, c, e = ratio[d, i], ratio[d, i + 1], ratio[d, i + 2], ratio[d, i + 3]
-                for j in range(n_states):
-                    ab = turned[l, i, j] * a + turned[l, i + 1, j] * b
-                    posterior[j] += ab + (turned[l, i + 2, j] * c + turned[l, i + 3, j] * e)
-            for i in range(by_four, n_states):
-                a = ratio[d, i]
-                for j in range(n_states):
-                    posterior[j] += turned[l, i, j] * a
+            pull_down(turned, l, ratio, d, posterior)
             for j in range(n_states):
                 x = up[d, j]
                 posterior[j] *= x

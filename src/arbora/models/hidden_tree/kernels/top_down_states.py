@@ -166,6 +166,29 @@ def _count(c, n, place, bag):
     return 0
 
 
+@inlined
+def _count_misses(at_miss, pooled, in_state, taken, place, bag):
+    """Count the slots of all nodes of a tree in which they have no child, and clear what was counted for the tree."""
+    n_slots, n_states = taken.shape
+    for l in range(n_slots):
+        for i in range(n_states):
+            n_missed = in_state[i] if pooled and l == n_slots - 1 else in_state[i] - taken[l, i]
+            if n_missed > 0:
+                _count(at_miss + l * n_states + i, n_missed, place, bag)
+    in_state[:] = 0
+    taken[:] = 0
+    return 0
+
+
+@jit
+def _longer(stack_unit, stack_state, height, room):
+    """The stack with so much room."""
+    unit, state = np.empty(room, np.int64), np.empty(room, np.int64)
+    unit[:height] = stack_unit[:height]
+    state[:height] = stack_state[:height]
+    return unit, state
+
+
 @jit
 def draw_bags(rng, units, flow, up, roots, offsets):
     """Cells and counts of one draw of all states of the trees with these root units, from the roots down.
@@ -207,10 +230,7 @@ def draw_bags(rng, units, flow, up, roots, offsets):
             in_state[i] += 1
             lo, hi = child_start[d], child_start[d + 1]
             if height + (hi - lo) > stack_unit.shape[0]:
-                bigger = np.empty((2, 2 * (height + hi - lo)), np.int64)
-                bigger[0, :height] = stack_unit[:height]
-                bigger[1, :height] = stack_state[:height]
-                stack_unit, stack_state = bigger[0], bigger[1]
+                stack_unit, stack_state = _longer(stack_unit, stack_state, height, 2 * (height + hi - lo))
             before = -1
             for e in range(lo, hi):
                 v = child[e]
@@ -227,13 +247,7 @@ def draw_bags(rng, units, flow, up, roots, offsets):
                 stack_unit[height], stack_state[height] = v, j
                 height += 1
         if shaped:
-            for l in range(n_slots):
-                for i in range(n_states):
-                    n_missed = in_state[i] if pooled and l == n_slots - 1 else in_state[i] - taken[l, i]
-                    if n_missed > 0:
-                        _count(at_miss + l * n_states + i, n_missed, place, bag)
-        in_state[:] = 0
-        taken[:] = 0
+            _count_misses(at_miss, pooled, in_state, taken, place, bag)
         for x in range(start[t], filled[0]):
             place[cell[x]] = -1
         start[t + 1] = filled[0]

@@ -162,13 +162,15 @@ def upward(units, flow, messages_out):
 
 
 @inlined
-def _pull_down(flow, l, up, pull, d, rest, outside_out, pair_out):
+def _pull_down(flow, l, d, messages, rest, sums_out):
     """Outside weight of each state, and the unit's share of the pair sums.
 
     `pull[i]` is posterior over prior of the parents, summed over them; `rest` comes in as the weight of all
     occurrences.  With h_j = sum_i flow[j, i] pull[i] and s = sum_j up_j h_j, the weight with which this child decided,
     outside_j = h_j + rest - s: where it did not decide, nothing outside speaks about it.
     """
+    up, pull, _, _ = messages
+    outside_out, pair_out = sums_out
     n_states, n_lanes = up.shape[1:]
     for j in range(n_states):
         for k in range(n_lanes):
@@ -237,7 +239,7 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
                 for i in range(n_states):
                     for k in range(n_lanes):
                         pull[d, i, k] /= crowd[d]
-            _pull_down(edge, slot[d], up, pull, d, rest, outside, pair_sum)
+            _pull_down(edge, slot[d], d, messages, rest, (outside, pair_sum))
         for i in range(n_states):
             for k in range(n_lanes):
                 posterior[0, i, k] = up[d, i, k] * outside[0, i, k]

@@ -6,51 +6,61 @@ with one lane the kernels for many spend three times as long on loops of length 
 
 import numpy as np
 
-from ....jit import jit
+from ....jit import inlined, jit
+from .single_steps import pull_down, send, turn
 
 FLOOR = 1e-200  # as in upward_downward.py
 CEILING = 1e250
 
 
+@inlined
+def _gather(units, d, flow, messages, prior_out):
+    """Put P(state | subtrees of the children) of unit d into `prior_out`; log P(all of them)."""
+    _, slot, _, child_start, child = units
+    leaf, _, edge, tail = flow
+    _, through, _, log_prob = messages
+    n_states = prior_out.shape[0]
+    has_absent, absent = tail.shape[0] > 0, edge.shape[1] - 1
+    lo, hi = child_start[d], child_start[d + 1]
+    below = 0.0
+    if lo == hi:
+        row = slot[d] if slot[d] >= 0 else leaf.shape[0] - 1
+        for i in range(n_states):
+            prior_out[i] = leaf[row, i]
+    else:
+        last = child[hi - 1]
+        if has_absent:  # children come by slot, so all slots behind the last one's are absent
+            row = slot[last] + 1
+            for i in range(n_states):
+                prior_out[i] = tail[row, i] + through[last, i]
+        else:
+            for i in range(n_states):
+                prior_out[i] = through[last, i]
+        due = 0  # the slot after the last child read
+        for e in range(lo, hi):
+            v = child[e]
+            if e < hi - 1:
+                for i in range(n_states):
+                    prior_out[i] += through[v, i]
+            if has_absent:
+                for l in range(due, slot[v]):
+                    for i in range(n_states):
+                        prior_out[i] += edge[l, absent, i]
+            due = slot[v] + 1
+            below += log_prob[v]
+    return below
+
+
 @jit
 def upward(units, flow, messages_out):
     """P(state | subtree) and log P(subtree) of every unit; children precede parents, so one sweep is enough."""
-    label, slot, crowd, child_start, child = units
-    leaf, emission, edge, tail = flow
+    label, slot, crowd, _, _ = units
+    _, emission, edge, _ = flow
     up, through, inverse, log_prob = messages_out
     n_units, n_states = up.shape
-    has_absent = tail.shape[0] > 0
-    absent = edge.shape[1] - 1
-    by_four = n_states - n_states % 4
-    prior = np.empty(n_states)  # P(state | subtrees of the children)
+    prior = np.empty(n_states)
     for d in range(n_units):
-        lo, hi = child_start[d], child_start[d + 1]
-        below = 0.0
-        if lo == hi:
-            row = slot[d] if slot[d] >= 0 else leaf.shape[0] - 1
-            for i in range(n_states):
-                prior[i] = leaf[row, i]
-        else:
-            last = child[hi - 1]
-            if has_absent:  # children come by slot, so all slots behind the last one's are absent
-                row = slot[last] + 1
-                for i in range(n_states):
-                    prior[i] = tail[row, i] + through[last, i]
-            else:
-                for i in range(n_states):
-                    prior[i] = through[last, i]
-            due = 0  # the slot after the last child read
-            for e in range(lo, hi):
-                v = child[e]
-                if e < hi - 1:
-                    for i in range(n_states):
-                        prior[i] += through[v, i]
-                if has_absent:
-                    for l in range(due, slot[v]):
-                        for i in range(n_states):
-                            prior[i] += edge[l, absent, i]
-                due = slot[v] + 1
-                below += log_prob[v]
+        below = _gather(units, d, flow, messages_out, prior)
         if label[d] >= 0:  # an unknown label is summed out
             for i in range(n_states):
                 prior[i] *= emission[label[d], i]
@@ -68,44 +78,58 @@ def upward(units, flow, messages_out):
             up[d, i] = prior[i] * z
         if slot[d] < 0:
             continue
-        l = slot[d]
-        for i in range(n_states):
-            through[d, i] = 0.0
-        for j in range(0, by_four, 4):  # four child states at a time, to pass over the parent's less often
-            a, b, c, e = up[d, j], up[d, j + 1], up[d, j + 2], up[d, j + 3]
-            for i in range(n_states):
-                ab = edge[l, j, i] * a + edge[l, j + 1, i] * b
-                through[d, i] += ab + (edge[l, j + 2, i] * c + edge[l, j + 3, i] * e)
-        for j in range(by_four, n_states):
-            a = up[d, j]
-            for i in range(n_states):
-                through[d, i] += edge[l, j, i] * a
+        send(edge, slot[d], up, d, through)
         if crowd.shape[0] and crowd[d] > 1:
             for i in range(n_states):
                 through[d, i] /= crowd[d]
 
 
+@inlined
+def _pass_on(units, d, emission, messages, outside, sums_out):
+    """Pass what is outside of unit d on to its children, and count the slots in which it has none."""
+    label, slot, _, child_start, child = units
+    _, pull, inverse, mass = messages
+    gap_sum, tail_sum = sums_out[3], sums_out[4]
+    n_states, has_absent = outside.shape[0], tail_sum.shape[0] > 0
+    # posterior over prior = emission * outside / z
+    x = inverse[d]
+    if label[d] >= 0:
+        for i in range(n_states):
+            outside[i] = min(outside[i] * emission[label[d], i] * x, CEILING)
+    else:
+        for i in range(n_states):
+            outside[i] = min(outside[i] * x, CEILING)
+    due = 0
+    for e in range(child_start[d], child_start[d + 1]):
+        v = child[e]
+        for i in range(n_states):
+            pull[v, i] += outside[i]
+        mass[v] += mass[d]
+        if has_absent:
+            for absent in range(due, slot[v]):
+                for i in range(n_states):
+                    gap_sum[absent, i] += outside[i]
+        due = slot[v] + 1
+    if has_absent:
+        for i in range(n_states):
+            tail_sum[due, i] += outside[i]
+
+
 @jit
 def downward(units, flow, messages, weighted, posterior_out, sums_out):
     """Sum posteriors over the occurrences of every unit, and collect the sums of the M-step."""
-    label, slot, crowd, child_start, child = units
+    label, slot, crowd, child_start, _ = units
     _, emission, edge, _ = flow
-    up, pull, inverse, mass = messages  # what went up is not needed any more: two of its arrays are used again
-    leaf_sum, emission_sum, pair_sum, gap_sum, tail_sum = sums_out
+    up, pull, _, mass = messages  # what went up is not needed any more: two of its arrays are used again
+    leaf_sum, emission_sum, pair_sum, _, _ = sums_out
     n_units, n_states = up.shape
     keep = posterior_out.shape[0] > 0
-    has_absent = tail_sum.shape[0] > 0
     tree_root, weight = weighted
     pull[:] = 0.0  # posterior over prior of the parents, summed over them
     mass[:] = 0.0  # weight of all occurrences
     for t in range(tree_root.shape[0]):
         mass[tree_root[t]] += weight[t]
-    by_four = n_states - n_states % 4
-    turned = np.empty((edge.shape[0], n_states, n_states))  # [slot, parent, child]: sums over i in loops over j
-    for l in range(edge.shape[0]):
-        for i in range(n_states):
-            for j in range(n_states):
-                turned[l, i, j] = edge[l, j, i]
+    turned = turn(edge, n_states)
     outside = np.empty(n_states)
     for d in range(n_units - 1, -1, -1):
         l = slot[d]
@@ -116,17 +140,7 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
             if crowd.shape[0] and crowd[d] > 1:
                 for i in range(n_states):
                     pull[d, i] /= crowd[d]
-            for j in range(n_states):
-                outside[j] = 0.0
-            for i in range(0, by_four, 4):
-                a, b, c, e = pull[d, i], pull[d, i + 1], pull[d, i + 2], pull[d, i + 3]
-                for j in range(n_states):
-                    ab = turned[l, i, j] * a + turned[l, i + 1, j] * b
-                    outside[j] += ab + (turned[l, i + 2, j] * c + turned[l, i + 3, j] * e)
-            for i in range(by_four, n_states):
-                a = pull[d, i]
-                for j in range(n_states):
-                    outside[j] += turned[l, i, j] * a
+            pull_down(turned, l, pull, d, outside)
             rest = mass[d]
             for j in range(n_states):
                 x = up[d, j]
@@ -142,31 +156,9 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
         if label[d] >= 0:
             for i in range(n_states):
                 emission_sum[label[d], i] += up[d, i] * outside[i]
-        lo, hi = child_start[d], child_start[d + 1]
-        if lo == hi:
+        if child_start[d] == child_start[d + 1]:
             row = l if l >= 0 else leaf_sum.shape[0] - 1
             for i in range(n_states):
                 leaf_sum[row, i] += up[d, i] * outside[i]
-            continue
-        # posterior over prior = emission * outside / z
-        x = inverse[d]
-        if label[d] >= 0:
-            for i in range(n_states):
-                outside[i] = min(outside[i] * emission[label[d], i] * x, CEILING)
         else:
-            for i in range(n_states):
-                outside[i] = min(outside[i] * x, CEILING)
-        due = 0
-        for e in range(lo, hi):
-            v = child[e]
-            for i in range(n_states):
-                pull[v, i] += outside[i]
-            mass[v] += mass[d]
-            if has_absent:
-                for absent in range(due, slot[v]):
-                    for i in range(n_states):
-                        gap_sum[absent, i] += outside[i]
-            due = slot[v] + 1
-        if has_absent:
-            for i in range(n_states):
-                tail_sum[due, i] += outside[i]
+            _pass_on(units, d, emission, messages, outside, sums_out)

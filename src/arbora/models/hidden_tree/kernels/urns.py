@@ -43,6 +43,15 @@ def numbered(row, order, urns):
     return word_at, n
 
 
+class Cells(NamedTuple):
+    """Where in the cells of a particle the counts of contents lie."""
+
+    word_at: Any  # [word]: its number in the tables of this tree; -1 where the tree has it not
+    n_words: int
+    at: int
+    n_states: int
+
+
 @jit
 def n_content_cells(urns, n_words, n_states):
     """Cells of a particle: words, columns of words, sums of numbers."""
@@ -50,8 +59,9 @@ def n_content_cells(urns, n_words, n_states):
 
 
 @jit
-def see_content(urns, word_at, n_words, r, count, at, n_states, chance_out):
+def see_content(urns, cells, r, count, chance_out):
     """Chance of row r in every state given the counts, relative to its largest; returns the log of that."""
+    word_at, n_words, at, n_states = cells
     for i in range(n_states):
         chance_out[i] = 1.0
     if r < 0:
@@ -93,8 +103,9 @@ def see_content(urns, word_at, n_words, r, count, at, n_states, chance_out):
 
 
 @jit
-def add_content(urns, word_at, n_words, r, count, at, n_states, i):
+def add_content(urns, cells, r, count, i):
     """Count row r in state i."""
+    word_at, n_words, at, n_states = cells
     if r < 0:
         return
     for e in range(urns.start[r], urns.start[r + 1]):

@@ -89,8 +89,12 @@ def _chance(gain):
 
 
 @jit
-def _scan(rng, rows, tables, sides, others, wanted, forced):
-    """Draw the side of each tree given all others, or put it to the one wanted; log of the chances of those taken."""
+def _scan(rng, rows, tables, sides, others, wanted):
+    """Draw the side of each tree given all others; log of the chances of those taken.
+
+    With entries in `wanted`, each tree is put to the side wanted, which counts as drawn.
+    """
+    forced = wanted.shape[0] > 0
     score = np.empty(2)
     log_q = 0.0
     for x in range(others.shape[0]):
@@ -138,11 +142,12 @@ def _settle(groups, sides, others, one, two):
 
 
 @jit
-def _pair_move(rng, rows, tables, groups, features, anew, n_slots):
+def _pair_move(rng, rows, tables, groups, features, mode):
     """Pick two trees; split their group or merge their two, or share the trees of their two out anew.
 
-    REJECTED, SPLIT, MERGED or SHARED_OUT.
+    `mode` is (whether to share out anew, slots).  REJECTED, SPLIT, MERGED or SHARED_OUT.
     """
+    anew, n_slots = mode
     first, second = _choose_pair(rng, features)
     one, two = groups.label[first], groups.label[second]
     splitting = one == two
@@ -162,14 +167,14 @@ def _pair_move(rng, rows, tables, groups, features, anew, n_slots):
         for x in range(others.shape[0]):
             launched[x] = sides.label[others[x]]
             wanted[x] = 1 if groups.label[others[x]] == two else 0
-        log_back = _scan(rng, rows, tables, sides, others, wanted, True)
+        log_back = _scan(rng, rows, tables, sides, others, wanted)
         if not anew:
             if log_u >= log_back - now:
                 return REJECTED
             absorb_group(tables, groups, one, two)
             return MERGED
         _restore(rows, tables, sides, others, launched)
-    log_there = _scan(rng, rows, tables, sides, others, wanted, False)
+    log_there = _scan(rng, rows, tables, sides, others, wanted[:0])
     new = _split_value(tables, sides, 0, 1, n_merged)
     if log_u >= new - now - log_there + log_back:
         return REJECTED
@@ -196,5 +201,5 @@ def pair_moves(rng, rows, tables, groups, features, mode):
             n_slots -= 1
         if n_slots == groups.size.shape[0]:
             return done, accepted
-        accepted += _pair_move(rng, rows, tables, groups, features, anew, n_slots + 1) != REJECTED
+        accepted += _pair_move(rng, rows, tables, groups, features, (anew, n_slots + 1)) != REJECTED
     return n_moves, accepted

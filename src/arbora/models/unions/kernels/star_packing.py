@@ -47,11 +47,12 @@ def make_work(one, two):
 
 
 @jit
-def _is_needed(side, k, state, center, below, tree, is_row):
+def _is_needed(side, k, state, center, values):
     """Whether every child of a state adds to what it is worth below an unmatched `center`.
 
     If one adds nothing, the star without it is worth as much and leaves more to others, so this one need not be tried.
     """
+    below, tree, is_row = values
     lo, at = side.kid_start[k], side.first[k]
     n_kids = min(side.kid_start[k + 1] - lo, side.digit.shape[1])
     n_members = 0
@@ -74,15 +75,19 @@ def _is_needed(side, k, state, center, below, tree, is_row):
 
 
 @jit
-def _list_stars(side, k, other, center_kind, below, tree, is_row, start_out, state_out):
-    """States of kind k below which each child of the other tree's node may stand, one child after the other."""
+def _list_stars(side, k, other, center_kind, values, stars_out):
+    """States of kind k below which each child of the other tree's node may stand, one child after the other.
+
+    `values` is (table of values below a center, table of subtrees, whether the center is its row).
+    """
+    start_out, state_out = stars_out
     lo = other.kid_start[center_kind]
     n = 0
     for e in range(min(other.kid_start[center_kind + 1] - lo, start_out.shape[0] - 1)):
         c = other.kid[lo + e]
         if other.core[lo + e] > 0 and other.first[c + 1] - other.first[c] > 1:
             for state in range(1, side.first[k + 1] - side.first[k]):
-                if _is_needed(side, k, state, c, below, tree, is_row):
+                if _is_needed(side, k, state, c, values):
                     state_out[n] = state
                     n += 1
         start_out[e + 1] = n
@@ -101,8 +106,8 @@ def pack_children(i, j, one, two, tables, work):
     lo_1, lo_2, at_1, at_2 = one.kid_start[i], two.kid_start[j], one.first[i], two.first[j]
     n_a, n_b = one.first[i + 1] - at_1, two.first[j + 1] - at_2
     n_kids = min(two.kid_start[j + 1] - lo_2, two.digit.shape[1])
-    _list_stars(two, j, one, i, tables.below_1, tables.tree, True, from_1, above_2)
-    _list_stars(one, i, two, j, tables.below_2, tables.tree, False, from_2, above_1)
+    _list_stars(two, j, one, i, (tables.below_1, tables.tree, True), (from_1, above_2))
+    _list_stars(one, i, two, j, (tables.below_2, tables.tree, False), (from_2, above_1))
     spare_1, spare_2 = one.spare[i], two.spare[j]
     for b in range(n_b):
         pack[b] = 0.0

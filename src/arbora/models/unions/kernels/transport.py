@@ -36,7 +36,7 @@ def _transport_all(weight, supply, demand):
             used = np.zeros(m, np.bool_)
             far[:] = np.inf
             row_from[x], row_far[x] = -1, 0.0
-            _relax(x, weight, high, low, used, row_far, far, column_from)
+            _relax(x, weight, (high, low), used, row_far, (far, column_from))
             while True:
                 end = -1
                 for c in range(m):
@@ -48,7 +48,7 @@ def _transport_all(weight, supply, demand):
                 for r in range(n):
                     if flow[r, end] > 0 and row_from[r] == -2:
                         row_from[r], row_far[r] = end, far[end]
-                        _relax(r, weight, high, low, used, row_far, far, column_from)
+                        _relax(r, weight, (high, low), used, row_far, (far, column_from))
             for r in range(n):
                 if row_from[r] != -2:
                     high[r] += far[end] - row_far[r]
@@ -60,8 +60,10 @@ def _transport_all(weight, supply, demand):
 
 
 @jit
-def _relax(r, weight, high, low, used, row_far, far_out, column_from_out):
-    """Lengths of paths to the columns by way of row r, where these are shorter."""
+def _relax(r, weight, potentials, used, row_far, paths_out):
+    """Lengths of paths to the columns by way of row r, and that they come from it, where these are shorter."""
+    high, low = potentials
+    far_out, column_from_out = paths_out
     for c in range(used.shape[0]):
         if not used[c]:
             length = row_far[r] + max(-weight[r, c] - high[r] - low[c], 0.0)

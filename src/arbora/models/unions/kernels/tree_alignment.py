@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from ....forest.kernels.tree_shape import Kinds, Match, Shape, find_kinds
 from ....jit import jit
-from .alignment_trace import trace
+from .alignment_trace import Tree, trace
 from .child_states import has_cut, has_inner, is_cut, make_sides, n_kids_of
 from .star_packing import Tables, make_work, pack_children
 from .transport import assign_children
@@ -88,7 +88,7 @@ def align_kinds(shape_1, shape_2, kinds_1, kinds_2, gain, limit):
     kind_2, row_2, _, start_2, kid_2, count_2 = kinds_2
     one, two = make_sides((row_1, start_1, kid_1, count_1), (row_2, start_2, kid_2, count_2), gain, limit)
     tables = _upward(one, two, gain)
-    pairs = trace(shape_1, shape_2, kind_1, kind_2, one, two, gain, tables)
+    pairs = trace(Tree(shape_1, kind_1, one), Tree(shape_2, kind_2, two), gain, tables)
     return pairs, tables.full[-1, -1], not tables.inexact[0]
 
 
