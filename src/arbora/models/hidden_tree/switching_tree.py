@@ -5,7 +5,7 @@ beside this file.  Arrays carry the component axis last, as kernels like it; the
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self, get_args
+from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,6 +25,7 @@ from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
 from .node_surprise import without_subtrees
+from .shard_passes import Kernels, Upward, empty_statistics, run_downward, run_upward
 from .slot_rates import slot_rates
 from .structure_terms import branching_prior, structure_counts, structure_log_prob
 from .switching_params import Counts, Params, Priors, ShapeCounts
@@ -38,11 +39,7 @@ ABSENT: tuple[str, ...] = get_args(Absent)
 MOST = 1e300  # that a count may be
 
 
-class Upward(NamedTuple):
-    """What the upward pass leaves for the downward pass."""
-
-    used: ud.Messages
-    flow: ud.Flow  # with the evidence of the shard
+KERNELS = Kernels(ud, single, 0.0)
 
 
 @dataclass(frozen=True)
@@ -223,18 +220,8 @@ class SwitchingTree:
     def upward(self, flow: ud.Flow, params: Params, shard: SharedForest, workspace: Workspace) -> tuple[Upward, Floats]:
         """Run the upward pass; log P(contents of distinct tree t | component k), without structure terms."""
         n_components = params.switch.shape[1]
-        offset = None
-        if not self.emission.by_label:
-            rows = self.emission.rows(params.emission, shard.contents)
-            flow, offset = flow._replace(emission=to_lanes(rows.prob)), rows.offset
-        _, n_states, *lanes = flow.leaf.shape
-        messages = workspace.messages(shard.n_units, n_states, tuple(lanes))
-        (single if n_components == 1 else ud).upward(shard.units, flow, messages)
-        log_prob = from_lanes(messages.log_prob[shard.tree_root], n_components)
-        if offset is not None:
-            counts = shard.label_counts
-            log_prob = log_prob + counts @ offset[: counts.shape[1]]
-        return Upward(messages, flow), log_prob
+        messages = workspace.messages(shard.n_units, self.n_states, lane_shape(n_components))
+        return run_upward(KERNELS, self.emission, flow, params, shard, messages)
 
     def empty_sums(self, n_components: int) -> ud.Sums:
         """Zeros in the shapes the downward pass adds to, and statistics of the emission."""
@@ -243,8 +230,7 @@ class SwitchingTree:
         absent = (self.n_slots + 1 if self.absent_is_state else 0, *last)
         pair = (self.n_slots, self.n_states, *last)
         leaf = (self.n_slots + 1, *last)
-        statistics = self.emission.statistics_tables(self.n_states)
-        emission = mapped(lambda table: np.zeros((*table.shape, *lanes)), statistics)
+        emission = empty_statistics(self.emission, self.n_states, n_components)
         return ud.Sums(np.zeros(leaf), emission, np.zeros(pair), np.zeros(absent), np.zeros(absent))
 
     def downward(
@@ -257,16 +243,7 @@ class SwitchingTree:
         posterior: Any = None,
     ) -> None:
         """Run the downward pass with weight[distinct tree, component]: adds to sums, fills posterior[unit] if given."""
-        used, flow = messages
-        if posterior is None:
-            posterior = np.empty((0, *used.up.shape[1:]))
-        into = sums_out
-        if not self.emission.by_label:
-            into = sums_out._replace(emission=np.zeros(flow.emission.shape))
-        weighted = (shard.tree_root, to_lanes(weight))
-        (single if weight.shape[1] == 1 else ud).downward(shard.units, flow, used, weighted, posterior, into)
-        if not self.emission.by_label:
-            self.emission.add_statistics(into.emission, shard.contents, sums_out.emission)
+        run_downward(KERNELS, self.emission, messages, shard, weight, (sums_out, posterior))
 
     def root_states(self, messages: Upward, shard: SharedForest, n_components: int) -> Floats:
         """P(state of the root | tree), [distinct tree, state, component]."""

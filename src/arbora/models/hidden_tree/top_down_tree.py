@@ -6,7 +6,7 @@ of the parent first and that of the child, which sums to one, behind it.
 """
 
 from dataclasses import dataclass
-from typing import Any, ClassVar, Literal, NamedTuple, Self
+from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import NDArray
@@ -22,6 +22,7 @@ from .emissions.labels import Labels
 from .kernels import top_down as td
 from .kernels import top_down_single as single
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
+from .shard_passes import Kernels, Upward, empty_statistics, run_downward, run_upward
 from .slot_rates import slot_rates
 from .structure_terms import branching_counts, branching_log_prob, branching_prior
 from .top_down_bags import BagDrawer, evidence
@@ -35,11 +36,7 @@ STRUCTURES = (None, "branching", "state")
 MOST = 1e300  # that a count may be
 
 
-class Upward(NamedTuple):
-    """What the upward pass leaves for the downward pass."""
-
-    used: td.Messages
-    flow: td.Flow  # with the evidence of the shard
+KERNELS = Kernels(td, single, 1.0)
 
 
 @dataclass(frozen=True)
@@ -58,7 +55,7 @@ class TopDownTree:
     direction: ClassVar[str] = "down"
 
     def header(self) -> list[Any]:
-        """Sizes and options as a model file holds them; the first word tells the direction."""
+        """Sizes and options as a model file holds them; the first word is the direction."""
         fixed = ["down", self.n_slots, self.emission.header(), self.n_states, self.structure, self.tied, self.pooled]
         return [*fixed, list(self.rates)]
 
@@ -204,28 +201,17 @@ class TopDownTree:
 
     def upward(self, flow: td.Flow, params: Params, shard: SharedForest, workspace: Workspace) -> tuple[Upward, Floats]:
         """Run the upward pass; log P(distinct tree t | component k), without the branching."""
-        n_components = params.root.shape[1]
-        offset = None
-        if not self.emission.by_label:
-            rows = self.emission.rows(params.emission, shard.contents)
-            flow, offset = flow._replace(emission=to_lanes(rows.prob, 1.0)), rows.offset
-        lanes = lane_shape(n_components)
+        lanes = lane_shape(params.root.shape[1])
         room = [(shard.n_units, self.n_states, *lanes)] * 3 + [(shard.n_units, *lanes)]
         messages = td.Messages(*workspace.arrays(room))
-        (single if n_components == 1 else td).upward(shard.units, flow, messages)
-        log_prob = from_lanes(messages.log_prob[shard.tree_root], n_components)
-        if offset is not None:
-            counts = shard.label_counts
-            log_prob = log_prob + counts @ offset[: counts.shape[1]]
-        return Upward(messages, flow), log_prob
+        return run_upward(KERNELS, self.emission, flow, params, shard, messages)
 
     def empty_sums(self, n_components: int) -> td.Sums:
         """Zeros in the shapes the downward pass adds to, and statistics of the emission."""
         lanes = lane_shape(n_components)
         last = (self.n_states, *lanes)
         shaped = self.structure == "state"
-        statistics = self.emission.statistics_tables(self.n_states)
-        emission = mapped(lambda table: np.zeros((*table.shape, *lanes)), statistics)
+        emission = empty_statistics(self.emission, self.n_states, n_components)
         shapes = [(self.n_slots, self.n_states, *last), (shaped * self.n_slots, *last), (shaped * 1, *last)]
         pair, hit, once = (np.zeros(shape) for shape in shapes)
         return td.Sums(np.zeros(last), emission, pair, hit, once, once.copy())
@@ -240,16 +226,7 @@ class TopDownTree:
         posterior: Any = None,
     ) -> None:
         """Run the downward pass with weight[distinct tree, component]: adds to sums, fills posterior[unit] if given."""
-        used, flow = messages
-        if posterior is None:
-            posterior = np.empty((0, *used.up.shape[1:]))
-        into = sums_out
-        if not self.emission.by_label:
-            into = sums_out._replace(emission=np.zeros(flow.emission.shape))
-        weighted = (shard.tree_root, to_lanes(weight))
-        (single if weight.shape[1] == 1 else td).downward(shard.units, flow, used, weighted, posterior, into)
-        if not self.emission.by_label:
-            self.emission.add_statistics(into.emission, shard.contents, sums_out.emission)
+        run_downward(KERNELS, self.emission, messages, shard, weight, (sums_out, posterior))
 
     def root_states(self, messages: Upward, shard: SharedForest, n_components: int) -> Floats:
         """P(state of the root | tree), [distinct tree, state, component]."""
