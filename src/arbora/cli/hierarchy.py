@@ -80,17 +80,15 @@ def hierarchy(
     from .fitting import OPTIONS
 
     with Teller(quiet).listening() as teller:
-        files.check_outputs(
-            [
-                files.Output("--output", output, files.TABLES),
-                files.Output("--newick", newick, (".nwk",)),
-                files.Output("--tree", tree, (".json",)),
-                files.Output("--picture", picture, (".png",)),
-                files.Output("--save", save, (".arbora",)),
-                files.Output("--report", report, (".html",)),
-            ],
-            [table],
-        )
+        outputs = [
+            files.Output("--output", output, files.TABLES),
+            files.Output("--newick", newick, (".nwk",)),
+            files.Output("--tree", tree, (".json",)),
+            files.Output("--picture", picture, (".png",)),
+            files.Output("--save", save, (".arbora",)),
+            files.Output("--report", report, (".html",)),
+        ]
+        files.check_outputs(outputs, [table])
         if picture is not None:
             files.need_matplotlib()
         estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
@@ -103,35 +101,7 @@ def hierarchy(
         verdict = estimator.verdict().typed(OPTIONS)
         facts = {**_facts(estimator, data, model), "interrupted": estimator.trace_.interrupted}
         found = {"verdict": verdict.as_dict(), **facts}
-        if output is not None:
-            files.write_table(output, _columns(estimator.level_labels_, data))
-        if newick is not None:
-            files.write_text(newick, estimator.hierarchy_.merged().to_newick() + "\n")
-        if tree is not None:
-            files.write_text(tree, estimator.hierarchy_.to_json() + "\n")
-        if picture is not None:
-            from .. import plot
-
-            figure = plot.hierarchy_overview(data.X, estimator.level_labels_, estimator.hierarchy_)
-            files.write_bytes(picture, plot.png_bytes(figure))
-        if save is not None:
-            estimator.save(save)
-        if report is not None:
-            from ..report import write_report
-
-            write_report(
-                estimator,
-                data.X,
-                report,
-                target=data.target,
-                names=data.names,
-                columns=data.columns,
-                command=command_line(),
-                verdict=verdict,
-            )
-        written = [str(path) for path in (output, newick, tree, picture, save, report) if path is not None]
-        if written:
-            teller.say(f"wrote {', '.join(written)}")
+        _write(estimator, data, verdict, {x.option: x.path for x in outputs if x.path is not None}, teller)
         from .show import warn_of
 
         warn_of(verdict, teller, as_json)
@@ -141,6 +111,40 @@ def hierarchy(
         _show(found, verdict)
     if estimator.trace_.interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def _write(estimator: Any, data: Any, verdict: Any, paths: dict[str, Path], teller: Teller) -> None:
+    """Write the files that were asked for, by option."""
+    from . import files
+
+    if "--output" in paths:
+        files.write_table(paths["--output"], _columns(estimator.level_labels_, data))
+    if "--newick" in paths:
+        files.write_text(paths["--newick"], estimator.hierarchy_.merged().to_newick() + "\n")
+    if "--tree" in paths:
+        files.write_text(paths["--tree"], estimator.hierarchy_.to_json() + "\n")
+    if "--picture" in paths:
+        from .. import plot
+
+        figure = plot.hierarchy_overview(data.X, estimator.level_labels_, estimator.hierarchy_)
+        files.write_bytes(paths["--picture"], plot.png_bytes(figure))
+    if "--save" in paths:
+        estimator.save(paths["--save"])
+    if "--report" in paths:
+        from ..report import write_report
+
+        write_report(
+            estimator,
+            data.X,
+            paths["--report"],
+            target=data.target,
+            names=data.names,
+            columns=data.columns,
+            command=command_line(),
+            verdict=verdict,
+        )
+    if paths:
+        teller.say(f"wrote {', '.join(map(str, paths.values()))}")
 
 
 def predict_rows(
