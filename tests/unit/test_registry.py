@@ -9,6 +9,7 @@ import pytest
 
 import arbora
 from arbora.models import registry
+from arbora.models.type_imports import with_imports
 
 SOURCE = Path(arbora.__file__).parent
 
@@ -111,7 +112,9 @@ def test_rows_name_parts_and_options_that_there_are(name: str) -> None:
 
 
 def test_type_checkers_see_every_model() -> None:
-    tree = ast.parse((SOURCE / "models" / "__init__.py").read_text())
+    source = (SOURCE / "models" / "__init__.py").read_text()
+    assert with_imports(source) == source, "run python -m arbora.models.type_imports"
+    tree = ast.parse(source)
     (block,) = (node for node in tree.body if isinstance(node, ast.If))
     seen = {alias.asname for node in block.body if isinstance(node, ast.ImportFrom) for alias in node.names}
     assert seen - {None} == {*registry.MODELS, *registry.OTHERS}
