@@ -69,7 +69,7 @@ def main():
         for _ in range(4):
             twin.sweep(rng)
         theirs = (time.process_time() - start) / 4
-        told = f"{1e3 * ours:.3f} ms a sweep, twin {1e3 * theirs:.0f} ms, {theirs / ours:.0f} times faster"
+        told = f"{1e3 * ours:.3f} ms per sweep, twin {1e3 * theirs:.0f} ms, {theirs / ours:.0f} times faster"
         print(f"{name}: {told}; 75,000 sweeps {75000 * ours:.0f} s")
         judge("twin / ours", theirs / ours, 15)
     if options.long:

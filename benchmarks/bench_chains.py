@@ -161,7 +161,7 @@ def main():
         assert abs(found / wanted[steps] - 1.0) <= tolerance, f"{name}: log-likelihood {found}, ours {wanted[steps]}"
         more = (4 if quick else 10) * (1 if "hmmlearn" in name else 4)  # enough to stand out from what comes before
         times[name] = (seconds(run, 1 + more) - seconds(run, 1)) / more
-        told = f"{1e3 * times[name]:8.1f} ms an iteration, {times[name] / times['arbora']:6.1f} times ours"
+        told = f"{1e3 * times[name]:8.1f} ms per iteration, {times[name] / times['arbora']:6.1f} times ours"
         print(f"  {name:30} {told}; log-likelihood after {steps} steps {found:.6f}")
     for name, bound in (("hmmlearn, scaling", 5), ("hmmlearn, log", 40), (SINGLE, 5), ("dynamax", 10)):
         if name in times:

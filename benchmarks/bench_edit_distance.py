@@ -1,8 +1,8 @@
 """Ordered edit distance of pairs of 30 nodes: ours against apted, zss and edist, in one run and one thread.
 
-Prints CPU time a pair and the ratios, checks that all values agree, and fails below 100 times as fast as apted or zss,
-or below the speed of edist.  Trees are handed to each package in the form it wants, outside the clock; ours is timed
-over the whole forest, and shown pair by pair, with conversion from nested lists, and unordered.
+Prints CPU time per pair and the ratios, checks that all values agree, and fails below 100 times as fast as apted or
+zss, or below the speed of edist.  Trees are handed to each package in the form it takes, outside the clock; ours is
+timed over the whole forest, and shown pair by pair, with conversion from nested lists, and unordered.
 """
 
 import argparse
@@ -104,7 +104,7 @@ def main() -> int:
         zss_pair = seconds / len(few)
         agree &= all(found[pair] == value for pair, value in zip(few, slow, strict=True))
 
-    print(f"{len(pairs)} pairs of {N_NODES} nodes (apted, zss: {len(few)}); CPU time a pair")
+    print(f"{len(pairs)} pairs of {N_NODES} nodes (apted, zss: {len(few)}); CPU time per pair")
     print(f"arbora, all pairs of a forest      {ours * 1e6:10.1f} us")
     print(f"arbora, pair by pair               {single * 1e6:10.1f} us")
     print(f"arbora, converting nested lists    {converted * 1e6:10.1f} us")

@@ -49,7 +49,7 @@ def sharing():
         shared = iteration_seconds(forest, n_states, n_components)
         print(
             f"sharing: INEX 2005 training set, {n_states} states, {n_components} components: "
-            f"plain {1e3 * plain:.0f} ms, shared {1e3 * shared:.0f} ms CPU an iteration"
+            f"plain {1e3 * plain:.0f} ms, shared {1e3 * shared:.0f} ms CPU per iteration"
         )
         if (n_states, n_components) == (8, 22):
             judge("plain / shared", plain / shared, 5)

@@ -32,7 +32,7 @@ from arbora.models.hidden_tree.passes import Batch, MixtureParams
 def curve(what, sizes, times, bound):
     """Print times at growing sizes, and judge the largest ratio of neighbours."""
     ratios = [b / a for a, b in pairwise(times)]
-    print(f"{what}: ms an iteration", {size: round(1e3 * t, 2) for size, t in zip(sizes, times, strict=True)})
+    print(f"{what}: ms per iteration", {size: round(1e3 * t, 2) for size, t in zip(sizes, times, strict=True)})
     print("  from one size to the next, times", [round(ratio, 2) for ratio in ratios])
     judge("largest of them", max(ratios), bound, at_least=False)
 
@@ -99,10 +99,10 @@ def threads(quick):
     same = all(np.array_equal(a, b) for a, b in zip(results[1].tree, results[2].tree, strict=True))
     assert same, "threads changed the result"
     print(
-        f"threads: {forest.n_nodes} nodes in {len(shards)} shards, 8 components, 4 states: {best[1]:.2f} s a pass "
+        f"threads: {forest.n_nodes} nodes in {len(shards)} shards, 8 components, 4 states: {best[1]:.2f} s per pass "
         f"with one, {best[2]:.2f} s with two; CPU {busy[1]:.2f} and {busy[2]:.2f} s; load {os.getloadavg()[0]:.1f}"
     )
-    print(f"  the same for two threads that only count, which tells what was free: {second_core():.2f}")
+    print(f"  the same for two threads that only count, which shows what was free: {second_core():.2f}")
     judge("one thread / two threads", best[1] / best[2], 1.6)
 
 
@@ -178,7 +178,7 @@ main()
 
 
 def peak_of(*arguments):
-    """Peak resident bytes of a command of arbora; it tells them itself, since to the system our own are also its."""
+    """Peak resident bytes of a command of arbora, which prints them itself: the system counts ours as its own."""
     command = [sys.executable, "-W", "ignore", "-c", PEAK, *map(str, arguments)]
     done = subprocess.run(command, capture_output=True, text=True, check=True)
     return int(done.stderr.splitlines()[-1]) * 1024

@@ -42,7 +42,7 @@ def logarithms(x, out):
 
 
 def machine():
-    """Operations and bytes a second of one core."""
+    """Operations and bytes per second of one core."""
     a = np.random.default_rng(0).random((1024, 1024))
     flops = 2 * 1024**3 / cpu_seconds(lambda: a @ a, REPEAT)
     b, c, d = (np.ones(2**25) for _ in range(3))
@@ -111,11 +111,13 @@ def passes(forest, n_states, n_components, max_units, peaks):
         least = max(flops / peaks[0], moved / peaks[1])
         shares.append(least / seconds[x])
         print(
-            f"  {name:8} {1e9 * seconds[x] / n_units:6.0f} ns a unit: {flops / seconds[x] / 1e9:5.2f} GFLOP/s "
+            f"  {name:8} {1e9 * seconds[x] / n_units:6.0f} ns per unit: {flops / seconds[x] / 1e9:5.2f} GFLOP/s "
             f"({flops / seconds[x] / peaks[0]:.0%} of the peak), {moved / seconds[x] / 1e9:5.2f} GB/s "
-            f"({moved / seconds[x] / peaks[1]:.0%}); {flops / moved:.2f} FLOP a byte"
+            f"({moved / seconds[x] / peaks[1]:.0%}); {flops / moved:.2f} FLOP per byte"
         )
-    print(f"  of upward, logarithms and inverses alone: {1e9 * logs / n_units:.0f} ns a unit, {logs / seconds[0]:.0%}")
+    print(
+        f"  of upward, logarithms and inverses alone: {1e9 * logs / n_units:.0f} ns per unit, {logs / seconds[0]:.0%}"
+    )
     judge("share of what arithmetic and traffic allow, the smaller of both passes", min(shares), 0.1)
 
 

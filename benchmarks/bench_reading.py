@@ -1,7 +1,7 @@
 """How fast trees are read: XML against a bare parse of the same files, arrays to a Forest, and INEX files if present.
 
 CPU time, the best of several rounds taken in turn, so that other work on the machine disturbs little.  Exits non-zero
-if XML takes more than 3 times the bare parse, or arrays become a Forest at fewer than a million nodes a second.
+if XML takes more than 3 times the bare parse, or arrays become a Forest at fewer than a million nodes per second.
 """
 
 import os

@@ -80,7 +80,7 @@ def tasks(quick):
             cluster.sum(no_sums, range(n), np.add, job)
             found.append(time.process_time() - begun)
     print(f"a pass of {n} tasks that do nothing: {min(found):.2f} s of CPU in client and scheduler")
-    judge("ms a task", 1e3 * min(found) / n, 2, at_least=False)
+    judge("ms per task", 1e3 * min(found) / n, 2, at_least=False)
 
 
 def no_sums(_run, _job):

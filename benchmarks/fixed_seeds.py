@@ -190,7 +190,7 @@ def on_model(name, model, data, folder):
 
 
 def on_stores(folder):
-    """Models fitted to stores, over batches, and from checkpoints; the batches of two shards are told apart."""
+    """Models fitted to stores, over batches, and from checkpoints."""
     forest = datasets.make_documents(12, random_state=0)
     store = ab.ForestStore.write(forest, folder / "trees.store", shard_nodes=300)
     found = {}

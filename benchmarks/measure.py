@@ -35,7 +35,7 @@ def cpu_seconds(action, repeat=3):
 
 
 def peer(name):
-    """A package to compare with, or None where it is not installed; its absence is told."""
+    """A package to compare with, or None where it is not installed; its absence is printed."""
     try:
         return importlib.import_module(name)
     except ImportError as error:

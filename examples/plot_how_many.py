@@ -2,7 +2,7 @@
 How many groups?
 ================
 
-The infinite mixture learns the number of groups, and several chains say whether to believe it.
+The infinite mixture learns the number of groups, and several chains show whether to trust it.
 """
 
 import matplotlib.pyplot as plt

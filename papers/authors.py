@@ -86,7 +86,7 @@ class Trees:
 
 
 def draw_theta(rng: np.random.Generator, sizes: Sizes, alpha: float, wrong_axis: bool = True) -> Theta:
-    """Dirichlet draws; transitions sum to one over the child, as in the authors' program, unless told otherwise."""
+    """Dirichlet draws; transitions sum to one over the child by default, as in the authors' program."""
     n_slots, n_labels, n_states = sizes
     shapes = [
         (n_slots + 1, n_states + 1),
@@ -251,7 +251,7 @@ def _em_step(trees: Trees, theta: Theta, mine: Any, alpha: float) -> Theta:
 
 
 def seat_test(rng: np.random.Generator, trees: Trees, theta: list[Theta], sizes: Sizes) -> Labels:
-    """Ten sweeps among the test trees, from random seats; all that want a new component share one number."""
+    """Ten sweeps among the test trees, from random seats; all that get a new component share one number."""
     log_uniform = trees.log_likelihood(uniform_theta(sizes))
     columns = np.column_stack([*(trees.log_likelihood(one) for one in theta), log_uniform])
     label = rng.integers(0, len(theta), trees.n_trees)

@@ -126,7 +126,7 @@ def downward(units: Any, theta: Any, messages: Any, weighted: Any, conditional: 
 
 @jit
 def seat(rng: Any, first: int, log_lik: Any, log_new: Any, label: Any, count: Any) -> int:
-    """Reseat trees first, first + 1, ... by Eq. (8); the number of a tree that wants a new component, or n_trees.
+    """Reseat trees first, first + 1, ... by Eq. (8); the number of a tree that gets a new component, or n_trees.
 
     That tree sits nowhere: the caller gives it a column.  A column without trees is gone for good.
     """

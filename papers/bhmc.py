@@ -291,8 +291,8 @@ def _remarks(study: Study, n_chains: int) -> list[str]:
         f"{n_chains} chains of {study.n_sweeps} sweeps from the prior, the first third left out, one draw in "
         f"{_thin(study.n_sweeps)} kept (the paper: 30 x 75,000 or 50,000); alpha={alpha:g}, gamma={gamma:g}, "
         f"gamma_0={gamma0:g}, nu_0=1, depth {study.depth}, {study.n_projected} raw principal components; finite trees "
-        f"have {study.branching} children a node. The grid has 3 chains of half that length, and so has the BHMC it is "
-        "compared with.",
+        f"have {study.branching} children per node. The grid has 3 chains of half that length, and so has the BHMC it "
+        "is compared with.",
         "AID and AOD: means over draws ± standard error over chains; improvement over the BHMC of the same tree "
         "and the same proposals (own and paper propose paths from the prior, Eq. (11) by Gibbs steps), + is better. "
         "AID>1 leaves nodes of one datum out. Uncertainty is the mean of 4p(1-p) over pairs of data, p the share of "

@@ -1,4 +1,4 @@
-"""Tasks and results of runs as JSON: numbers, arrays, named tuples and data classes, told apart by type hints."""
+"""Tasks and results of runs as JSON: numbers, arrays, named tuples and data classes, distinguished by type hints."""
 
 import base64
 import dataclasses

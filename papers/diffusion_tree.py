@@ -69,7 +69,7 @@ class Sampler:
         return State(draw_tree(rng, len(self.X), 1.0), 1.0, float(np.mean(self.X**2)) + 1e-12)
 
     def step(self, rng: np.random.Generator, state: State, learn: bool = True) -> State:
-        """One sweep; c and the variance stay if told so."""
+        """One sweep; c and the variance may be held fixed."""
         tree, scales = state.tree.copy(), (state.c, state.variance)
         kernels.sweep(rng, tree, self.X, scales, self.tables, self.work)
         if not learn:

@@ -5,7 +5,7 @@ from .table import Table
 from .verdict import compare, holds, tally
 
 # Huang et al. 2021, in words: improvement over BHMC in AID and in AOD.
-UNIT = 0.01  # in which uncertainty is printed; a fall by no more than that says nothing
+UNIT = 0.01  # in which uncertainty is printed; a smaller fall is no evidence
 MEASURES = ("AID", "AOD", "less uncertainty", "F of best")
 IMPROVEMENT = {"Animals": ("20 to 25 %", "10 %"), "Fashion": ("27 to 28 %", "7.5 %")}
 

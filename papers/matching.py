@@ -45,7 +45,7 @@ def matching(quick: bool = False) -> Table:
         n_unsure += sum(not outcome.exact for outcome in runs["alignment"])
         table.rows.append(_row(n, runs))
     table.remarks += [
-        "Cells: mean of achieved / greatest gain, share of the pairs in which the greatest was achieved, CPU time a "
+        "Cells: mean of achieved / greatest gain, share of the pairs in which the greatest was achieved, CPU time per "
         "pair. Edit matchings keep ancestry both ways; union matchings must also fit into one tree, and are measured "
         "against the best of those.",
         f"Random recursive trees as unions of {N_SAMPLES} samples each: the root in all, other nodes in a random "

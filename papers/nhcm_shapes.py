@@ -99,7 +99,7 @@ def nhcm_shapes(quick: bool = False) -> Table:
         f"Cells: adjusted Rand index / normalised mutual information (groups found); means over {n_seeds} seeds of the "
         "data, or of the method where the data are a table. NHCM and DPGMM are the library's defaults, one chain of "
         f"{N_SWEEPS} sweeps; NHCM has two levels. The others get scaled columns; noise of HDBSCAN is "
-        "one group, and spectral clustering is told the number.",
+        "one group, and spectral clustering is given the number.",
         f"Shapes have {N_POINTS} points and the settings of scikit-learn's page on clustering.",
     ]
     return table

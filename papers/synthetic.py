@@ -124,7 +124,7 @@ def score(runs: Sequence[Run]) -> str:
 def why(runs: Sequence[Run], row: Row) -> str:
     """What the clusters look like."""
     if row.model == "single":
-        return "the root's state does not tell the types"
+        return "the root's state does not separate the types"
     found, n_clusters = sum(map(_is_found, runs)), [run.n_clusters for run in runs]
     seen = [f"the types in {found} of {len(runs)}"]
     if impure := sum(n == 3 for n in n_clusters) - found:

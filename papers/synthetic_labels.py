@@ -1,4 +1,4 @@
-"""Bacciu and Castellana 2018, Table 1: trees of three types whose labels say nothing about the shape.
+"""Bacciu and Castellana 2018, Table 1: trees of three types whose labels do not depend on the shape.
 
 The authors' file is not public.  The paper says that trees are ternary, left-asymmetric, symmetric or right-asymmetric
 by the proportion of nodes in the subtrees of the children, that they grow top-down, that children and labels of every

@@ -77,7 +77,7 @@ def fit_free(task: tuple[int, int, int]) -> list[tuple[float, float, int]]:
 
 
 def fit_apart(task: tuple[int, int, int]) -> list[tuple[float, float, int]]:
-    """Every way on the same trees, of prototypes that are far apart, then with the number of classes told."""
+    """Every way on the same trees, of prototypes that are far apart, then with the number of classes given."""
     forest = _draw(*task, SEPARATION)
     return [_judge(forest, settings) for settings in (*APART.values(), {"n_components": task[0]})]
 

@@ -22,7 +22,7 @@ class ReadError(ArboraError, ValueError):
 
 
 class ModelFileError(ArboraError, ValueError):
-    """A saved forest or model is damaged, or of a version this Arbora does not know."""
+    """A saved forest or model is damaged, or of a version that this Arbora does not read."""
 
 
 class ChainError(ArboraError, RuntimeError):
@@ -54,7 +54,7 @@ class SkippedFilesWarning(UserWarning):
 
 
 class NoveltyUnknownWarning(UserWarning):
-    """Classes are too small to hold trees out of each, so novel trees cannot be told."""
+    """Classes are too small to hold trees out of each, so novel trees cannot be recognised."""
 
 
 class ContentWarning(UserWarning):

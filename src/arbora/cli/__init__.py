@@ -21,7 +21,7 @@ PIPE_CLOSED = 141  # as a shell says of any command that writes to a closed pipe
 def main() -> None:
     """Run the command that the arguments name."""
     for stream in (sys.stdout, sys.stderr):
-        # Labels may hold what the terminal's encoding, or any, cannot: it is told in escapes.
+        # Labels may hold what the terminal's encoding, or any, cannot: it is written with escapes.
         if isinstance(stream, io.TextIOWrapper):
             stream.reconfigure(errors="backslashreplace")
     stdout = sys.stdout

@@ -25,7 +25,7 @@ class Encoder(StrEnum):
 
 
 class Readout(StrEnum):
-    """Ways to tell classes apart."""
+    """Ways to classify."""
 
     mlp = "mlp"
     logistic = "logistic"

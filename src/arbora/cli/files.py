@@ -109,7 +109,7 @@ def table_of(classes: str | None) -> str | None:
 
 
 def need_matplotlib() -> None:
-    """Refuse, before any work, to promise a picture that cannot be drawn."""
+    """Refuse, before any work, a picture that cannot be drawn."""
     _need("matplotlib", "pictures need matplotlib; install arbora[plot]")
 
 

@@ -84,7 +84,7 @@ def _as_many_as_patterns(forest: Forest, suited: str, settings: dict[str, Any], 
 
 
 def fit_by_em(model: Any, how: str, interrupted: bool, tried: dict[int, float], assignments: Assignments) -> Fitted:
-    """What a fit by EM has to tell, in terms of the command line."""
+    """What is said of a fit by EM, in terms of the command line."""
     n_parameters = model.n_parameters()
     objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
     told = [f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]

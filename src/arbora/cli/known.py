@@ -1,4 +1,4 @@
-"""What a person knows of the groups, from files: classes of some trees, pairs of trees."""
+"""Prior knowledge of the groups, from files: classes of some trees, pairs of trees."""
 
 import json
 from collections.abc import Sequence

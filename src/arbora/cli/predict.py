@@ -173,7 +173,7 @@ def _check_clusters(model: Any, path: Path, jobs: int | None) -> Any:
 
 
 def _load_encoder(path: Path, jobs: int | None) -> tuple[Any, Any]:
-    """A model that encodes, and the one that knows how its trees were read: itself, or the classifier around it."""
+    """A model that encodes, and the one that holds how its trees were read: itself, or the classifier around it."""
     from ..errors import ModelFileError
 
     model = load_model(path)

@@ -149,7 +149,7 @@ def show_assignments(facts: Mapping[str, Any]) -> None:
 
 
 def assignment_facts(columns: Columns, n_nodes: int) -> dict[str, Any]:
-    """Sizes of the clusters, and trees and labels that the model does not know."""
+    """Sizes of the clusters, and trees and labels that are new to the model."""
     cluster, size = np.unique(columns["cluster"], return_counts=True)
     unseen = columns["nodes_with_unseen_label"]
     return {
@@ -231,7 +231,7 @@ def show_forest(facts: Mapping[str, Any]) -> None:
     rows = {
         "trees": f"{facts['n_trees']:,}, of which {facts['n_distinct_trees']:,} distinct{where}",
         "nodes": f"{nodes:,}, in {subtrees:,} distinct subtrees{where} ({nodes / max(subtrees, 1):.1f} nodes to one)",
-        "nodes a tree": f"{low} to {high}; half of the trees {quarter} to {most}, median {median}",
+        "nodes per tree": f"{low} to {high}; half of the trees {quarter} to {most}, median {median}",
         "depth": f"at most {facts['max_depth']}",
         "children": f"at most {facts['max_children']}, in {facts['n_slots']} slots",
         "leaves": f"{facts['leaf_fraction']:.0%} of the nodes",

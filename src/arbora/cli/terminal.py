@@ -125,7 +125,7 @@ def finite(value: Any) -> Any:
 
 
 class Pace:
-    """How long an iteration takes, from those that were told of, and so how long the rest may take at most."""
+    """How long an iteration takes, from those that were reported, and so how long the rest may take at most."""
 
     def __init__(self) -> None:
         self.start, self.n_told = 0.0, 0

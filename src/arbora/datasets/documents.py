@@ -1,4 +1,4 @@
-"""A demo corpus: document trees of five kinds that share most of their tags, so that structure has to tell them apart.
+"""A demo corpus: document trees of five kinds that share most of their tags, so that only structure separates them.
 
 ``python -m arbora.datasets FILE`` writes the sample that `load_demo` reads; a test keeps the two equal.
 """

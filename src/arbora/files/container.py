@@ -24,7 +24,7 @@ from ..errors import ModelFileError
 from .temporary import temporary_file
 
 CONTAINER_VERSION = 1
-MAX_BYTES = 16 * 2**30  # what all arrays of a file may take together, unless the reader is told otherwise
+MAX_BYTES = 16 * 2**30  # what all arrays of a file may take together, unless the reader is given another limit
 MAX_HEADER_BYTES = 64 * 2**20
 _KINDS = "biufcU"  # dtypes that may be stored: plain numbers, and text of a fixed width
 _EPOCH = (1980, 1, 1, 0, 0, 0)  # equal content gives equal bytes
@@ -117,7 +117,7 @@ def read_container(
     """Version, header and arrays of a file that `write_container` wrote; the content is checked against its checksums.
 
     Nothing larger than the header declares is ever unpacked, and files that declare more than `max_bytes` (16 GiB) are
-    refused.  The caller compares the version with those it knows.  `data` holds the bytes of the file, if they have
+    refused.  The caller compares the version with those it reads.  `data` holds the bytes of the file, if they have
     been read; arrays named by `without`, up to a dot, stay packed.
     """
     try:

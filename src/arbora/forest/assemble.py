@@ -52,7 +52,7 @@ def finish(
         target=per_tree(target, len(root), "target"),
         name=per_tree(name, len(root), "name", as_text=True),
     )
-    # A node at fault is named by the number the caller knows it by, not by its place in the new order.
+    # A node at fault is named by the number that the caller gave it, not by its place in the new order.
     number = node if first is None else node - np.repeat(first, forest.sizes)
     check_forest(forest, number)
     if content:

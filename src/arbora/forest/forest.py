@@ -373,7 +373,7 @@ class Forest(Constructors, TreeCollection):
         path : path
             File to write.
         """
-        from .files import save_forest  # a forest does not know its file formats until asked
+        from .files import save_forest  # a forest imports its file formats when they are used
 
         save_forest(self, path)
 

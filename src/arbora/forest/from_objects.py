@@ -25,7 +25,7 @@ def forest_of_objects(
     max_nodes: int,
     content: Mapping[str, Getter] | None = None,
 ) -> Forest:
-    """What `Forest.from_objects` promises."""
+    """The work of `Forest.from_objects`."""
     if not (type(roots) in (list, tuple) or isinstance(roots, (Iterator, np.ndarray))):
         raise ForestError(f"roots: found {type(roots).__name__}, wanted a list of roots; wrap a single tree in a list")
     walk = _Walk(_getter(label, "label"), _getter(children, "children"), children, max_nodes)

@@ -24,7 +24,7 @@ def forest_of_table(
     vocabulary: Sequence[str] | None,
     content: Sequence[str] = (),
 ) -> Forest:
-    """What `Forest.from_table` promises."""
+    """The work of `Forest.from_table`."""
     ids, parents, labels = (_column(table, key) for key in (node, parent, label))
     trees = [None] * len(ids) if tree is None else _column(table, tree)
     orders = None if order is None else _column(table, order)

@@ -13,7 +13,7 @@ if TYPE_CHECKING:
 
 
 def check_forest(forest: "Forest", number: Ints | None = None) -> None:
-    """Check the invariants; `number` is what the caller knows each node by, its place in the tree if left out."""
+    """Check the invariants; `number` is the caller's number of each node, its place in the tree if left out."""
     n = forest.n_nodes
     if len(forest.slot) != n or len(forest.label) != n:
         raise ForestError(

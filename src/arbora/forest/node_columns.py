@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ..errors import ForestError
 from .classes import class_column
 
-UNSEEN = -1  # the node has a label, but the vocabulary does not know it
+UNSEEN = -1  # the node has a label, but the vocabulary does not have it
 MISSING = -2  # the node's label is not known
 
 Ints = NDArray[np.int64]

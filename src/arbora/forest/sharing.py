@@ -137,7 +137,7 @@ def share(
     """Split a forest into shards of about `max_units` units each; with shared=False every node is a unit of its own.
 
     Slots from n_slots - 1 on are pooled into the last one.  The cuts depend on the trees alone, never on the number
-    of threads, so neither do the results.  With `content`, nodes are told apart by their rows and not by labels.
+    of threads, so neither do the results.  With `content`, nodes are distinguished by their rows and not by labels.
     """
     return list(iter_shards(forest, n_slots, max_units, shared, content=content))
 

@@ -263,7 +263,7 @@ class ForestStore(TreeCollection):
         return None
 
     def n_unseen(self) -> int:
-        """Nodes whose label the vocabulary does not know, by the counts of the manifest."""
+        """Nodes whose label the vocabulary does not have, by the counts of the manifest."""
         known = set(self.vocabulary)
         unknown = [m for m, word in enumerate(self._stored_vocabulary) if word not in known]
         return int(self._label_count[unknown].sum())

@@ -88,7 +88,7 @@ def read_checked(path: str, entry: Entry) -> bytes:
 
 
 class Written(NamedTuple):
-    """What the manifest needs to know of a file."""
+    """What the manifest holds of a file."""
 
     entry: Entry
     words: tuple[str, ...]

@@ -129,7 +129,7 @@ def _arrived(asked: Any, state: dict[str, Any]) -> StoredShards:
         if _guest is None or _guest[0] != asked:
             _guest = asked, StoredShards.__new__(StoredShards)
             _guest[1]._fresh()
-        _guest[1].__dict__.update(state)  # what came before the files were cut did not know where
+        _guest[1].__dict__.update(state)  # what came before the files were cut did not hold the place
         return _guest[1]
 
 

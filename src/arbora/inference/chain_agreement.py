@@ -87,10 +87,10 @@ def check_chains(
 ) -> ChainReport:
     """Say whether chains sampled the same partitions: no R-hat above `threshold`, that of the co-clustering included.
 
-    That of the log joint is told but does not decide: it speaks of parameters too, which take longer than partitions.
+    That of the log joint is shown but does not decide: it depends on parameters too, which take longer than partitions.
     The R-hat of the co-clustering compares draws of different half-chains with draws of one: it finds chains stuck in
     partitions that differ although every number of `summaries` is the same.  Chains that agree but have fewer than
-    `min_ess` effective draws are told to run longer.  Chains that never moved do not agree: where all draws of all
+    `min_ess` effective draws are reported as too short.  Chains that never moved do not agree: where all draws of all
     chains are one partition, and the log joint stands still or is not given, there is nothing to compare.
     """
     group, _, shape = _as_chains(labels)

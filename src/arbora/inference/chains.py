@@ -1,4 +1,4 @@
-"""Markov chains as a loop: many at once, progress, Ctrl-C, checkpoints; it knows nothing of trees.
+"""Markov chains as a loop: many at once, progress, Ctrl-C, checkpoints; they do not depend on trees.
 
 Chain k depends on the sampler, the seed and k alone: not on how many chains there are, on the processes that run them,
 or on how often a run was killed and resumed.

@@ -1,4 +1,4 @@
-"""Work on the machines of a Dask cluster; it knows nothing of trees, and of Dask only the client it is handed.
+"""Work on the machines of a Dask cluster; it does not depend on trees, and of Dask it uses only the client given.
 
 Everything a task needs can be computed again from what the scheduler holds, so a worker that dies takes nothing with
 it but time.  The order of every sum is fixed by the data, so neither the number of workers nor their fate changes a
@@ -58,7 +58,7 @@ def distributed(client: Any) -> Iterator["Cluster"]:
 
 @contextlib.contextmanager
 def in_our_words() -> Iterator[None]:
-    """Inside this block, what only Dask knows of is told as an error of ours."""
+    """Inside this block, errors that only Dask raises become errors of ours."""
     try:
         yield
     except ImportError as error:
@@ -153,7 +153,7 @@ class Cluster:
         return futures
 
     def _wait_for_workers(self) -> list[str]:
-        """Workers that come, or come back: one that was lost may be started again by whoever minds it."""
+        """Workers that come, or come back: one that was lost may be started again."""
         with contextlib.suppress(TimeoutError):
             self.client.wait_for_workers(1, timeout=PATIENCE)
         workers = self.workers()
@@ -165,7 +165,7 @@ class Cluster:
         """``function(run, *kept)`` of every run, in order; each result leaves the cluster as it is taken."""
         futures = self.submit(function, runs, *kept)
         for number, future in enumerate(futures):
-            futures[number] = None  # so that the cluster may forget it
+            futures[number] = None  # so that the cluster may release it
             yield self.result(future)
 
     def sum(self, function: Callable[..., T], runs: Sequence[Any], add: Callable[[T, T], T], *kept: Any) -> T:

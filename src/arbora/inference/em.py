@@ -1,4 +1,4 @@
-"""Expectation-maximisation as a loop; it knows nothing of trees."""
+"""Expectation-maximisation as a loop; it does not depend on trees."""
 
 import logging
 from collections.abc import Callable, Sequence
@@ -37,7 +37,7 @@ def run_em(
 
     ``e_step(params)`` returns counts and the objective of `params`; `evaluate` only the objective, which is all the
     last iteration needs.  Ctrl-C ends the loop and keeps the last finished iteration.  `history` holds the objectives
-    of iterations that led to `params` before; `report` is told of every iteration, and may keep what it is told.
+    of iterations that led to `params` before; `report` is called after every iteration, and may store its arguments.
     """
     history = list(history)
     try:

@@ -1,6 +1,6 @@
 """What a model file may hold: kernels trust it and look at no bounds, so nothing may be other than they expect.
 
-A check that fails raises ValueError; `arbora.load` tells it with the name of the file.
+A check that fails raises ValueError; `arbora.load` adds the name of the file.
 """
 
 import math
@@ -61,7 +61,7 @@ def _short(value: Any) -> str:
     return told if len(told) <= 40 else told[:40] + "..."
 
 
-# ---- attributes that only tell of the fit ---------------------------------------------------------------------------
+# ---- attributes that only describe the fit ---------------------------------------------------------------------------
 
 #: Attributes of any model, by what they must be; None where a model was made and not fitted.
 _TOLD: dict[str, Callable[[Any], bool]] = {
@@ -75,7 +75,7 @@ _TOLD: dict[str, Callable[[Any], bool]] = {
 
 
 def check_told(values: dict[str, Any]) -> None:
-    """Raise unless what tells of the fit has the type it is known by."""
+    """Raise unless what describes the fit has its type."""
     for name, value in values.items():
         if name in _TOLD and value is not None and not _TOLD[name](value):
             raise ValueError(f"{name} is {_short(value)}, which it cannot be")

@@ -22,7 +22,7 @@ Ints = NDArray[np.int64]
 FARTHEST = 1e100  # that a row may be, in the space of the model: squares must be numbers
 LARGEST, SMALLEST = 1e300, 1e-300  # value, and deviation, of a column that is scaled
 ROUNDING = 1e-12  # of the largest value of a column: a deviation up to this is rounding
-CHANGED = 1e-9  # of the value of a column that did not vary: a difference beyond this is told
+CHANGED = 1e-9  # of the value of a column that did not vary: a difference beyond this is logged
 MOST_NAMED = 5  # columns in a message
 
 # As in tables: what Python's float takes besides (1_000, digits of other scripts) is more often a mistake.

@@ -233,7 +233,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     def estimate_outside_posterior(self) -> list[OutsidePosterior]:
         """Levels on which the point estimate has a number of groups outside the 95% interval of its own posterior.
 
-        An estimate of least expected loss joins what the draws cannot tell apart for sure, so it may have fewer groups
+        An estimate of least expected loss joins what the draws do not separate for sure, so it may have fewer groups
         than any draw.  Each entry has a `sentence` that says so.
         """
         check_is_fitted(self, "level_labels_")

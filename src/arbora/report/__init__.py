@@ -36,7 +36,7 @@ def write_report(
     """Write a page about a fitted model and trees or rows: those it was fitted to, or others.
 
     `target` are known classes to compare with (of a forest, its own if left out), `names` and `columns` what rows and
-    columns are called, `told` and `warned` sentences to begin with, `command` what was typed.  `verdict` (what
+    columns are called, `told` and `warned` the first sentences of the page, `command` what was typed.  `verdict` (what
     ``model.verdict()`` gives), `assignments` (``model.assign(data)``) and `described` (`name_groups`) are computed
     unless they are given.  `group_names` are names of clusters by their numbers, in place of those from patterns.
     """

@@ -34,7 +34,7 @@ Ints = NDArray[np.int64]
 
 
 def as_forest_with(data: Any, context: Context) -> Forest:
-    """The trees, with the classes and names that the caller knows."""
+    """The trees, with the classes and names that the caller gave."""
     forest = read_or_convert(data)
     if context.target is not None:
         forest = forest.with_target([str(name) for name in context.target])

@@ -108,7 +108,7 @@ def _told_folder(folder: str) -> str:
 def link_base(names: Sequence[str], folder: str, report: str) -> str | None:
     """What to put before the name of a document to link it from the page; None if the names are not all files.
 
-    The way there must not tell of folders that nobody named, nor from an absolute path of those above the page's
+    The way there must not show folders that nobody named, nor from an absolute path of those above the page's
     neighbours: no link if there would be any.
     """
     if not names or not all(os.path.isfile(name) for name in names):

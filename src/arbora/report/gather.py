@@ -1,4 +1,4 @@
-"""What a page tells of a model, as plain dictionaries, lists, numbers and text; each kind of model has its own file."""
+"""What a page shows of a model, as plain dictionaries, lists, numbers and text; each kind of model has its own file."""
 
 import os
 import time
@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 
 class Context(NamedTuple):
-    """What a page is told beside the model and its data."""
+    """What a page shows beside the model and its data."""
 
     path: str = "report.html"
     target: Sequence[Any] | None = None

@@ -70,7 +70,7 @@ def chain_facts(report: Any, trace: Any) -> dict[str, Any]:
     if trace.n_chains < 2:
         return {"agree": None, "verdict": "One chain: there is nothing to compare it with. Run four or more."}
     if trace.n_draws < 4:
-        return {"agree": None, "verdict": "Fewer than four draws a chain: too few to compare. Run longer."}
+        return {"agree": None, "verdict": "Fewer than four draws per chain: too few to compare. Run longer."}
     found = report()
     rows = [
         [name.replace("_", " "), _shown(x.rhat), col.figure(x.ess_bulk, 4), col.figure(x.ess_tail, 4)]

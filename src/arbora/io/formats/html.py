@@ -104,7 +104,7 @@ def read_html(
 
 
 class _Page:
-    """What the parser tells its events to: they become columns at once.
+    """What receives the events of the parser: they become columns at once.
 
     No tree is built in between, which would take time as the square of the attributes of an element.
     """

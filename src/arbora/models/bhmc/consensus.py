@@ -39,7 +39,7 @@ def cut_by_draws(tree: Floats, draws: NDArray[np.int32]) -> Ints:
 
     Nodes are at most as many as the median draw has on that level, so the first level stays coarse where the draws do
     not agree on it; and no fewer than on the level above, so levels are nested.  A group that the draws never divide
-    is not divided: rows near it could not tell where to go.
+    is not divided: rows near it would have no place.
     """
     found: list[Ints] = []
     for level in range(draws.shape[1]):

@@ -19,7 +19,7 @@ from .readout import N_FOLDS, soften
 
 Floats = NDArray[np.float64]
 
-N_QUANTILES = 1001  # of the surprise of the training trees: enough to tell one in a thousand
+N_QUANTILES = 1001  # of the surprise of the training trees: enough to resolve one in a thousand
 
 
 class Known(NamedTuple):

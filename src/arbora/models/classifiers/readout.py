@@ -26,7 +26,7 @@ READOUTS = ("mlp", "logistic")
 KINDS = {"LogisticRegression": LogisticRegression, "MLPClassifier": MLPClassifier}  # those that files hold
 N_FOLDS = 3  # of Bacciu and Castellana 2018's choice of hidden units, and of calibration
 MOST_WEIGHT = 1e30  # products of the weights of some layers, and sums of them, are numbers still
-HOLD_OUT_FROM = 1000  # with fewer trees a held-out tenth says too little to stop by
+HOLD_OUT_FROM = 1000  # with fewer trees a held-out tenth is too small a sample to stop by
 
 UNIT_ROWS_C = 30.0  # of logistic regression on rows of length one; 100 has the same error to half a point
 MOST_UNITS = 10**5  # of a hidden layer; each has a weight for every number of a code
@@ -76,7 +76,7 @@ def folds(seed: int) -> StratifiedKFold:
 
 
 def merge(y: NDArray[Any], tree: NDArray[np.int64], weight: Floats | None = None) -> tuple[NDArray[np.int64], Floats]:
-    """One row for all trees of one code (told by `tree`) and class: which tree stands for them, and their weight.
+    """One row for all trees of one code (numbered by `tree`) and class: which tree stands for them, and their weight.
 
     To fit the rows by their weight is exact for what minimises a sum over trees, and quicker where trees repeat.
     """
@@ -166,7 +166,7 @@ def describe(readout: Any) -> dict[str, Any]:
 
 
 def blank(header: dict[str, Any]) -> Any:
-    """A read-out of the kind and settings that `describe` told, not fitted."""
+    """A read-out of the kind and settings that `describe` returned, not fitted."""
     if header["readout"] not in KINDS:
         raise ValueError(f"read-out {header['readout']!r} is not known")
     params = dict(header["params"])

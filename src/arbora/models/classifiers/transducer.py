@@ -40,7 +40,7 @@ class TransducerClassifier(ForestClassifier):
     tol : float, default 0.0
         As of `TreeTransducer`.
     n_slots : int or None, default None
-        Slots told apart.
+        Number of distinct slots.
     calibration : {"temperature"} or None, default "temperature"
         "temperature" makes probabilities as certain as held-out trees justify, by 3 more fits.  None leaves the scores
         as they are: probabilities near 0 and 1, whether right or wrong.

@@ -38,7 +38,7 @@ class Costs(NamedTuple):
 def make_costs(
     vocabulary: tuple[str, ...], labels: bool, delete: NodeCost, insert: NodeCost, rename: RenameCost
 ) -> Costs:
-    """Check the costs and lay them out by label; labels the vocabulary does not know are allowed and do not occur."""
+    """Check the costs and lay them out by label; labels outside the vocabulary are allowed and do not occur."""
     if not labels:
         for name, cost in (("delete", delete), ("insert", insert)):
             if isinstance(cost, Mapping):

@@ -1,6 +1,6 @@
 """A matrix of values of pairs, filled in blocks by threads, with progress; Ctrl-C keeps what is done in a file.
 
-It knows nothing of trees: `compare` maps pairs (row, column) to values, and says which are exact.
+It does not depend on trees: `compare` maps pairs (row, column) to values, and says which are exact.
 """
 
 import os

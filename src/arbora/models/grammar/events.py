@@ -2,7 +2,7 @@
 
 A *row* is a context (parent label, previous sibling); a *cell* is a row with one outcome.  A cell has one number, its
 key: (context * width + previous) * width + outcome.  Contexts come in three kinds: chains of siblings, the root, and
-jumps over empty slots.  The counts of the cells are all that the model has to know of a tree.
+jumps over empty slots.  The counts of the cells are all that the model needs of a tree.
 """
 
 from typing import Any, NamedTuple
@@ -20,7 +20,7 @@ Ints = NDArray[np.int64]
 
 CHAIN, ROOT, JUMP = 0, 1, 2  # kinds of contexts
 N_KINDS = 3
-MAX_JUMP = 12  # jumps and slots beyond are told apart by a tail that is the same for all components
+MAX_JUMP = 12  # jumps and slots beyond are distinguished by a tail that is the same for all components
 MAX_LABELS = 1_000_000  # keys of cells have 64 bits
 
 
@@ -166,7 +166,7 @@ def join(parts: list[Events]) -> Events:
 
 
 class Distinct(NamedTuple):
-    """The distinct trees, as far as the model can tell them apart, in an order that depends on nothing but them."""
+    """The distinct trees, as far as the model distinguishes them, in an order that depends on them alone."""
 
     events: Events
     tree_row: Ints  # distinct tree of each tree

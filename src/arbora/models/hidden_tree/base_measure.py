@@ -28,7 +28,7 @@ READING = {
     "bottom": impute.BOTTOM,
     "slot": impute.SLOT,
 }
-N_REPLICATES = 8  # independent estimates, from whose spread the error is told
+N_REPLICATES = 8  # independent estimates, from whose spread the error is estimated
 N_PARTICLES = (16, 128)  # more if the error with few is not small enough
 SMALL_ERROR = 0.25  # nats
 MOST_WORK = 2_000_000  # particles times nodes: the bound of memory and time for very large trees

@@ -1,7 +1,7 @@
 """Trees as bags of counts: given its hidden states and switches, a tree is a sample of plain categorical variables.
 
 All counts of a component lie in one flat vector of cells, so that what works on them (counting, splitting, merging,
-learning Dirichlet parameters) needs to know nothing of trees.
+learning Dirichlet parameters) does not depend on trees.
 """
 
 from typing import TYPE_CHECKING, Any, NamedTuple

@@ -12,7 +12,7 @@ from ...forest.forest import Forest
 
 Floats = NDArray[np.float64]
 
-N_PLACES = 3  # slots told apart, beside the root and all nodes together
+N_PLACES = 3  # distinct slots, beside the root and all nodes together
 
 
 def with_content(features: Any, forest: Forest, wanted: tuple[Wanted, ...]) -> Any:

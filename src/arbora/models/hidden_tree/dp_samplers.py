@@ -66,7 +66,7 @@ class Seats:
 
 
 class ProcessPrior(NamedTuple):
-    """What both samplers need to know besides the trees."""
+    """What both samplers need besides the trees."""
 
     priors: Any  # of the tree model
     concentration: float

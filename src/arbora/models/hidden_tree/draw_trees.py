@@ -96,7 +96,7 @@ def draw_shapes(
     if len(endless):
         k = endless[0]
         raise ArboraError(
-            f"sample: component {k} has {children[k]:.2f} children a node on average, so its trees may never end; "
+            f"sample: component {k} has {children[k]:.2f} children per node on average, so its trees may never end; "
             f"fit with a lower branching_prior or more trees, or give skeleton="
         )
     return shapes_of(node_states.draw_shapes(rng, branching, component, MAX_NODES, pooled), component)

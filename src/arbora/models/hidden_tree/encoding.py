@@ -2,7 +2,7 @@
 them.
 
 What is summed is P(state of the node | tree, component), for every component of the model; docs/classification.md
-tells when to use which encoding and what each was worth on several corpora.
+describes when to use which encoding and what each was worth on several corpora.
 """
 
 from typing import Any, Literal, NamedTuple
@@ -195,7 +195,7 @@ def stack(parts: list[Any]) -> sparse.csr_array:
 
 
 def _compact(codes: Any) -> sparse.csr_array:
-    """The same matrix with 32-bit indices where they suffice: half the memory, and what scikit-learn wants."""
+    """The same matrix with 32-bit indices where they suffice: half the memory, and what scikit-learn takes."""
     if max(codes.nnz, *codes.shape) < np.iinfo(np.int32).max:
         codes.indices, codes.indptr = codes.indices.astype(np.int32), codes.indptr.astype(np.int32)
     return codes

@@ -252,7 +252,7 @@ class FiniteMixture(FittedMixture):
         self._record_provenance(forest)
 
     def _warn(self, result: EMResult[MixtureParams], batch: Batch) -> None:
-        """Say what the user should know about the fit."""
+        """Warn of what is wrong with the fit."""
         if self.n_unexplained_:
             warnings.warn(
                 f"{self.n_unexplained_} of {batch.n_trees} trees have probability zero under every component and "

@@ -37,7 +37,7 @@ class Progress(NamedTuple):
 
 
 class FitCheckpoint:
-    """The checkpoint of one fit; without a path it keeps nothing and knows of nothing."""
+    """The checkpoint of one fit; without a path it stores nothing."""
 
     def __init__(self, path: str | os.PathLike[str] | None, settings: Mapping[str, Any]):
         self.path, self.settings = path, {name: plain(value) for name, value in settings.items()}
@@ -88,7 +88,7 @@ class FitCheckpoint:
 
 
 def state_digest(random_state: np.random.Generator | np.random.RandomState) -> str:
-    """What tells generators apart that will give other numbers."""
+    """What differs between generators that will give other numbers."""
     if isinstance(random_state, np.random.RandomState):
         state = random_state.get_state(legacy=False)
     else:

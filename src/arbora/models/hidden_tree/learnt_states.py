@@ -107,7 +107,7 @@ class LearntStates(MixtureReader):
             self._keep_states(means)
 
     def _keep_states(self, batch: Batch) -> None:
-        """What is told of the states that were found."""
+        """Facts of the states that were found."""
         counts, _ = batch.expected_counts(self._fitted_params())
         nodes = self.spec_.nodes_of(counts.tree).T
         share = nodes / np.maximum(nodes.sum(axis=1, keepdims=True), 1e-300)

@@ -42,7 +42,7 @@ class MixtureCounts(NamedTuple):
 
 
 class Job(NamedTuple):
-    """What a pass needs to know of the model; the same for all shards."""
+    """What a pass needs of the model; the same for all shards."""
 
     model: tm.TreeModel
     params: MixtureParams
@@ -51,7 +51,7 @@ class Job(NamedTuple):
 
 
 class ShardTrees(NamedTuple):
-    """What a pass may know of the trees of one shard besides the trees themselves."""
+    """What a pass may use of the trees of one shard besides the trees themselves."""
 
     weight: Floats | None  # of each tree; None: one each
     resp: Floats | None = None  # [tree, component], where responsibilities are given, times the weight

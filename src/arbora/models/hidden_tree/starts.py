@@ -84,7 +84,7 @@ def cluster_features(
     seed = int(rng.integers(2**31 - 1))
     means = KMeans(n_clusters=min(n_clusters, features.shape[0]), init="k-means++", n_init=n_tries, random_state=seed)
     with warnings.catch_warnings(), threadpool_limits(1):  # rows so short that threads only wait for each other
-        # Fewer distinct trees than clusters leave clusters empty, which is what the caller wants to see.
+        # Fewer distinct trees than clusters leave clusters empty, which is what the caller expects.
         warnings.simplefilter("ignore", ConvergenceWarning)
         return means.fit_predict(features, sample_weight=weight).astype(np.int64)
 

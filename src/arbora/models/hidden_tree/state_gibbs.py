@@ -20,7 +20,7 @@ MOST_COMPARED = 20  # draws whose trees' probabilities are compared
 
 
 class StateGibbs(ExactGibbs):
-    """The exact sampler without splits and merges: groups have weights of states, which those do not know of."""
+    """The exact sampler without splits and merges: groups have weights of states, which those do not use."""
 
     def _refresh(self, rng: np.random.Generator, state: Partition) -> tuple[Partition, Mapping[str, float]]:
         """Hidden states given rows; tables, concentrations and weights given those; then rows."""

@@ -71,7 +71,7 @@ def check_components(n_components: int, n_trees: int) -> None:
 
 
 def slots_of(settings: Any, forest: Trees) -> tuple[int, bool]:
-    """Slots that are told apart, and whether the last stands for more than one."""
+    """Slots that are distinguished, and whether the last stands for more than one."""
     n_slots = max(1, forest.n_slots if settings.n_slots is None else settings.n_slots)
     return n_slots, forest.n_slots > n_slots
 

@@ -59,7 +59,7 @@ class TopographicMap(HiddenTree):
     tol : float, default 0.0
         EM ends when an iteration gains less than this many nats per tree; 0 runs all iterations.
     n_slots : int or None, default None
-        Slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
+        Number of distinct slots; later ones are pooled into the last.  None: as many as the training trees have.
     encoding : {"sum", "log", "score"}, default "sum"
         What `encode` sums; see `HiddenTreeMixture`.
     shared : bool, default True
@@ -365,7 +365,7 @@ class TopographicMap(HiddenTree):
     # ---- codes ----------------------------------------------------------------------------------------------------
 
     def encode(self, X: Any) -> Any:
-        """Sums of node posteriors by slot and point, sparse (n_trees, columns): what a read-out of classes wants."""
+        """Sums of node posteriors by slot and point, sparse (n_trees, columns): for a read-out of classes."""
         recipe, forest, params = enc.find(self.encoding), self._in_training_terms(X), self._fitted_params().tree
         one = np.ones((forest.n_trees, 1)) if enc.needs_posterior(recipe) else None
         codes, done = [], 0

@@ -98,7 +98,7 @@ class TreeModel(Protocol):
 
     @property
     def n_slots(self) -> int:
-        """Slots that are told apart; later ones are pooled into the last."""
+        """Slots that are distinguished; later ones are pooled into the last."""
 
     @property
     def n_labels(self) -> int:

@@ -1,4 +1,4 @@
-"""What a person knows of the groups: some trees' classes, pairs that belong together, pairs that do not."""
+"""Prior knowledge of the groups: some trees' classes, pairs that belong together, pairs that do not."""
 
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple

@@ -264,7 +264,7 @@ class PatternMixture(Sampled, ClusterMixin, Changing):
         return self.fit(X, known=known, constraints=constraints).labels_
 
     def _keep_constraints(self, given: Given | None) -> None:
-        """What was known, for the model file; a fit without forgets that of the fit before."""
+        """What was known, for the model file; a fit without it clears that of the fit before."""
         if hasattr(self, "constraints_"):
             del self.constraints_
         self.known_classes_ = None

@@ -63,7 +63,7 @@ def pair_moves(
     """So many splits and merges from pairs of trees that are alike, or `anew` so many pairs of groups shared out anew.
 
     How many were accepted is told.  Under constraints other moves take their place
-    (note.md, section 9).  `features` tells how alike trees are: by the product of their rows.
+    (note.md, section 9).  `features` shows how alike trees are: by the product of their rows.
     """
     if corpus.blocks is not None:
         return constrained_moves.many_at_once(rng, corpus.blocks, tables, groups, n, swaps=anew)
@@ -96,7 +96,7 @@ class ManyGroups(NamedTuple):
 class PartitionSampler:
     """The posterior of the partition, exactly, at fixed strengths and power; concentration drawn along if it is free.
 
-    `closed` keeps the number of groups: the posterior given that number.  Rows of `features` tell how alike trees are;
+    `closed` keeps the number of groups: the posterior given that number.  Rows of `features` show how alike trees are;
     without them all pairs are equally so.  A sweep is followed by `n_split_merge` splits or merges and by
     `n_shared_out` pairs of groups whose trees are shared out anew.
     """

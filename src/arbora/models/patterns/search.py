@@ -37,7 +37,7 @@ class Found(NamedTuple):
     power: float
     prior: PartitionPrior
     log_posterior: float
-    converged: bool  # no tree wants to move, no merge gains
+    converged: bool  # no move of a tree gains, no merge gains
 
 
 # ---- starts ---------------------------------------------------------------------------------------------------------
@@ -98,7 +98,7 @@ def search(
         prior = prior._replace(concentration=mg.best_concentration(int(groups.label.max()) + 1, corpus.n_trees))
     groups, tables = learnt(corpus, groups.label, prior, power)
     groups, converged = settle(rng, corpus, tables, groups, merging=True)
-    if all_alike(corpus):  # the posterior is the prior, and nothing tells the trees apart
+    if all_alike(corpus):  # the posterior is the prior, and the trees are all alike
         together = kept_to(corpus.blocks, np.zeros(corpus.n_trees, np.int64))
         groups, converged = mg.seat(corpus, tables, together), True
     return _found(corpus, tables, groups, prior, power, converged)

@@ -21,7 +21,7 @@ from ...forest.trees import Trees
 
 Ints = NDArray[np.int64]
 NO_OUTPUT = -1
-CROWD_BITS = 24  # siblings in one slot: more than that are told apart no more
+CROWD_BITS = 24  # siblings in one slot: beyond that they are not distinguished
 
 
 class Sizes(NamedTuple):

@@ -178,7 +178,7 @@ class InputOutputTree:
 
 
 def pair_keys(slot: NDArray[Any], x: NDArray[Any], n_inputs: int, tie: tuple[str, ...]) -> Ints:
-    """Keys of pairs of slot and input, by what is tied; -1 of an input never seen where inputs are told apart."""
+    """Keys of pairs of slot and input, by what is tied; -1 of an input never seen where inputs are distinguished."""
     slot = np.asarray(slot, np.int64) * ("slot" not in tie)
     if "transition" in tie:
         return slot

@@ -51,7 +51,7 @@ class TreeTransducer(FittedTransducer):
     tol : float, default 0.0
         EM ends when an iteration gains less than this many nats per tree; 0 runs all iterations.
     n_slots : int or None, default None
-        Slots told apart; later ones are pooled into the last.  None: as many as the training trees have.
+        Number of distinct slots; later ones are pooled into the last.  None: as many as the training trees have.
     shared : bool, default True
         Whether identical subtrees are computed once.  It changes the time, not the result.
     shard_bytes : int, default 64 MiB
@@ -82,7 +82,7 @@ class TreeTransducer(FittedTransducer):
     vocabulary_ : tuple of str
         Labels of the training trees.
     n_slots_ : int
-        Slots told apart.
+        Number of distinct slots.
     history_ : list of float
         Objective after each iteration.  It never decreases.
     n_iter_ : int

@@ -6,7 +6,7 @@ A union of n samples pays, for a node that p of them have,
 
 - ``"ml"``: n I(p / n), the paper's; top[n] = n log n, present[x] = absent[x] = x log x;
 - ``"kt"``: the Krichevsky-Trofimov mixture, which also pays for not knowing the probability;
-- a finite `noise_cost` lets a node be told with each sample that has it, at that cost, instead of with the union;
+- a finite `noise_cost` lets a node be coded with each sample that has it, at that cost, instead of with the union;
 - `shared` is the length of its labels by a Dirichlet-multinomial code, `free` by the shares of all labels alone;
   content adds to both (kernels/content_lengths.py): all values of the node together, or each by itself.
 
@@ -66,7 +66,7 @@ def make_code(
 class LabelLengths(NamedTuple):
     """Lengths of the labels and the content of each node."""
 
-    shared: Floats  # told together: labels by the Dirichlet-multinomial code around the shares of all labels
+    shared: Floats  # coded together: labels by the Dirichlet-multinomial code around the shares of all labels
     free: Floats  # each label by its share alone, each value by itself
 
 

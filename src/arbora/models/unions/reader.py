@@ -135,7 +135,7 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
         return float(self.score_samples(self._check_forest(X)).mean())
 
     def transform(self, X: Any) -> Any:
-        """Pattern vectors: which nodes of its class's union each tree has, one block of columns a class.
+        """Pattern vectors: which nodes of its class's union each tree has, one block of columns per class.
 
         The mean over a class is its node probabilities.  Trees of training have the correspondences found there; a new
         tree is matched to the class that gains most, or loses least, by taking it.

@@ -20,7 +20,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 FAMILIES = ("gaussian", "poisson", "flag")  # place: number in the kernels
-N_SUMS = 4  # of the values of a column at a node: their number, two sums, and their lengths told alone
+N_SUMS = 4  # of the values of a column at a node: their number, two sums, and their lengths each alone
 LARGEST = 1e6  # standard deviations from the mean; values beyond are taken as this far
 
 
@@ -113,7 +113,7 @@ def content_code(content: Content) -> ContentCode:
 
 
 def value_moments(code: ContentCode, values: Floats) -> Floats:
-    """[node, column, 4] what one copy of each value adds at its node: to the sums, and its length told alone."""
+    """[node, column, 4] what one copy of each value adds at its node: to the sums, and its length alone."""
     family = code.family
     seen = ~np.isnan(values)
     x = np.where(seen, values, 0.0)
@@ -125,7 +125,7 @@ def value_moments(code: ContentCode, values: Floats) -> Floats:
 
 
 def shared_lengths(code: ContentCode, moment: Floats) -> Floats:
-    """Length of the content of each node, told together."""
+    """Length of the content of each node, coded together."""
     out = np.zeros(len(moment))
     lengths.content_lengths(code.family, code.prior, np.ascontiguousarray(moment), out)
     return out

@@ -247,7 +247,7 @@ def shape_of(union: Union) -> Shape:
 
 
 class Classes(NamedTuple):
-    """Nodes of a union that no gain tells apart, and the kinds of subtrees over them."""
+    """Nodes of a union with equal gains, and the kinds of subtrees over them."""
 
     of_node: Ints
     node_count: Ints  # samples that have a node of the class, descending

@@ -41,7 +41,7 @@ _TOP = 100  # values of each part that may turn out to be the most frequent
 
 
 class Summary(NamedTuple):
-    """What a family needs to know of a column."""
+    """What a family needs of a column."""
 
     n: int  # known values
     mean: float
