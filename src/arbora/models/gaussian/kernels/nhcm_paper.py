@@ -20,7 +20,7 @@ class Seats(NamedTuple):
 
     subcluster: np.ndarray  # int64 [n]; -1 of a datum not seated
     cluster: np.ndarray  # int64 [t]
-    count: np.ndarray  # int64 [t]
+    count: np.ndarray  # type: ignore[assignment]  # int64 [t]
     total: np.ndarray  # float64 [t, d]
     square: np.ndarray  # float64 [t, d, d]
 
