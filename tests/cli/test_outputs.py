@@ -199,9 +199,7 @@ def test_the_lists_are_not_empty() -> None:
 
 
 @pytest.mark.parametrize("reads", sorted(APART["cluster", "checkpoint"]))
-def test_inputs_that_exclude_an_output_are_refused_with_it(
-    reads: str, files: dict[str, Path], tmp_path: Path
-) -> None:
+def test_inputs_that_exclude_an_output_are_refused_with_it(reads: str, files: dict[str, Path], tmp_path: Path) -> None:
     line = ["cluster", str(files["paths"]), "--checkpoint", str(tmp_path / "c.fit"), f"--{reads}", str(files[reads])]
     refused([*line, *extras("cluster", "checkpoint")], "only patterns")
 
