@@ -9,7 +9,7 @@ from typer.testing import CliRunner
 import arbora as ab
 from arbora.cli import app
 from arbora.errors import MissingDependencyError
-from arbora.io.urls import as_given, is_url
+from arbora.files.urls import as_given, is_url
 
 fsspec = pytest.importorskip("fsspec", reason="arbora[remote] is not installed")
 

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import ReadError
-from ..io.urls import as_given, is_url
+from ..files.urls import as_given, is_url
 from .terminal import usage
 
 MOST_JOBS = 4096  # as models.settings has it, which takes seconds to import

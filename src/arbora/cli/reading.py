@@ -15,6 +15,7 @@ from .. import __version__
 from ..errors import ReadError
 from ..evaluate.summary import tree_names
 from ..evaluate.wording import counted
+from ..files.urls import is_url, state_of
 from ..forest.forest import Forest
 from ..forest.store import ForestStore
 from ..forest.store_writing import StoreWriter
@@ -29,7 +30,6 @@ from ..io.registry import FORMATS
 from ..io.sniffing import format_of
 from ..io.sources import Position, Sink, decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows
-from ..io.urls import is_url, state_of
 from .standard_input import is_spooled, plain, with_standard_input
 from .terminal import INTERRUPTED, Teller, fail, usage
 

@@ -22,6 +22,7 @@ from numpy.typing import NDArray
 
 from ..errors import ModelFileError
 from .temporary import temporary_file
+from .urls import as_given, bytes_of, is_url
 
 CONTAINER_VERSION = 1
 MAX_BYTES = 16 * 2**30  # what all arrays of a file may take together, unless the reader is given another limit
@@ -120,6 +121,9 @@ def read_container(
     refused.  The caller compares the version with those it reads.  `data` holds the bytes of the file, if they have
     been read; arrays named by `without`, up to a dot, stay packed.
     """
+    path = as_given(path)
+    if data is None and is_url(path):
+        data = file_bytes(path, max_bytes)
     try:
         if data is None and stat.S_ISFIFO(os.stat(path).st_mode):
             raise ModelFileError(f"{path}: it is a pipe; wanted a file, so write what comes through it to one first")
@@ -135,6 +139,16 @@ def read_container(
     except _ZIP_FAULTS:
         raise _damaged(path) from None
     return head["version"], head["header"], arrays
+
+
+def file_bytes(url: str, max_bytes: int) -> bytes:
+    """The bytes of a file that is elsewhere, for `read_container`."""
+    try:
+        return bytes_of(url, max_bytes)
+    except FileNotFoundError:
+        raise ModelFileError(f"{url}: there is no such file; check the address") from None
+    except OSError as error:
+        raise ModelFileError(f"{url}: cannot be read ({_told(error)}); check the address and the permissions") from None
 
 
 def _damaged(path: Any, what: str = "its zip structure or a checksum is wrong") -> ModelFileError:

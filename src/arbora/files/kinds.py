@@ -4,12 +4,15 @@ import os
 from typing import Any
 
 from .own_outputs import MANIFEST
+from .urls import is_url
 
 STORE = ".store"  # a folder of this ending, or with this file in it, is one thing, like a file
 
 
 def is_store(path: Any) -> bool:
-    """Whether a path is that of a store, finished or not."""
+    """Whether a path is that of a store, finished or not; that of a URL says so by its ending."""
+    if is_url(path):
+        return path.rstrip("/").endswith(STORE)
     if not isinstance(path, (str, os.PathLike)) or not os.path.isdir(path):
         return False
     folder = os.fspath(path)

@@ -9,7 +9,8 @@ from typing import Any
 import numpy as np
 
 from ..errors import ForestError, MissingDependencyError, ModelFileError
-from ..files.container import MAX_BYTES, Arrays, digest, read_container, write_container, written_whole
+from ..files.container import MAX_BYTES, Arrays, digest, file_bytes, read_container, write_container, written_whole
+from ..files.urls import as_given, is_url
 from .classes import class_column, text_classes
 from .content_files import content_of_parquet, pack_content, parquet_content, unpack_content
 from .forest import Forest
@@ -49,7 +50,7 @@ def load_forest(path: str | os.PathLike[str], *, max_bytes: int = MAX_BYTES) -> 
 
     Parameters
     ----------
-    path : path
+    path : path or URL
         A ``.forest`` or ``.parquet`` file.
     max_bytes : int
         Files that unpack to more are refused.
@@ -169,10 +170,12 @@ def _as_parquet(path: Any, make: Callable[[], Any]) -> Any:
 
 def _load_parquet(path: str | os.PathLike[str], max_bytes: int) -> Forest:
     pa, parquet = _pyarrow()
-    if not os.path.isfile(path):
+    url = as_given(path)
+    if not is_url(url) and not os.path.isfile(path):
         raise ModelFileError(f"{path}: there is no such file; check the path")
+    source = pa.BufferReader(file_bytes(url, max_bytes)) if is_url(url) else os.fspath(path)
     try:
-        with parquet.ParquetFile(os.fspath(path), page_checksum_verification=True) as file:
+        with parquet.ParquetFile(source, page_checksum_verification=True) as file:
             head = json.loads((file.schema_arrow.metadata or {})[b"arbora"])
             table = _read_table(path, file, max_bytes)
         _check_version(path, head["version"])

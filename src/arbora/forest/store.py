@@ -17,15 +17,16 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ..errors import ModelFileError
+from ..errors import ForestError, ModelFileError
 from ..files.container import MAX_BYTES
+from ..files.urls import as_given, inside, is_url
 from ..inference import distribute
 from .collection import TreeCollection
 from .content import Column, empty_column
 from .content_rows import Wanted
 from .files import read_forest
 from .forest import Forest
-from .store_manifest import read_checked, read_manifest, write_manifest
+from .store_manifest import Written, read_checked, read_manifest, write_manifest
 from .store_writing import StoreWriter, check_shard_nodes, cut_by_nodes, lock_folder, make_folder, write_partition
 from .stored_shards import StoredShards
 
@@ -39,8 +40,9 @@ class ForestStore(TreeCollection):
 
     Parameters
     ----------
-    path : path
-        Folder of the store; `ForestStore.write` makes one.
+    path : path or URL
+        Folder of the store; `ForestStore.write` makes one on this machine.  A URL, such as ``s3://bucket/a.store``, is
+        read by fsspec (``arbora[remote]``), file by file, here or by the workers of a cluster.
     memory : int, default 1 GiB
         Bytes of trees that models keep between two passes: the distinct subtrees of as many files as fit.  The other
         files are read again.  It never changes a result.
@@ -56,7 +58,8 @@ class ForestStore(TreeCollection):
     """
 
     def __init__(self, path: str | os.PathLike[str], *, memory: int = MEMORY, max_bytes: int = MAX_BYTES):
-        self.path = os.path.abspath(os.fspath(path))
+        given = as_given(path)
+        self.path = given.rstrip("/") if is_url(given) else os.path.abspath(given)
         self.memory, self.max_bytes = int(memory), int(max_bytes)
         found = read_manifest(self.path, self.max_bytes)
         self.entries, self._label_count, self.token = found.entries, found.label_count, found.token
@@ -89,22 +92,51 @@ class ForestStore(TreeCollection):
         ForestStore
             The store.
         """
-        waiting: list[Forest] = []
-        n_waiting = 0  # nodes
         with StoreWriter(path, secrets.token_hex(8), shard_nodes, in_order=True) as writer:
-            for forest, nested in _forests([trees] if isinstance(trees, (Forest, ForestStore)) else trees):
-                writer.in_order &= nested
-                waiting.append(forest)
-                n_waiting += forest.n_nodes
-                if n_waiting >= shard_nodes:
-                    *full, rest = cut_by_nodes(Forest.concat(waiting), shard_nodes)
-                    for part in full:
-                        writer.add(part)
-                    waiting, n_waiting = [rest], rest.n_nodes
-            if waiting:
-                writer.add(Forest.concat(waiting))
+            _add_all(trees, writer, shard_nodes)
             writer.finish()
         return cls(path, memory=memory)
+
+    def append(self, trees: Any, *, shard_nodes: int = SHARD_NODES) -> "ForestStore":
+        """Add trees behind those of the store, and open it anew; this object keeps to the trees that it opened.
+
+        Labels that are new come last in the vocabulary, so that the numbers of the others stay.  The files of the store
+        are not written again.  Like `write`, it happens at once or not at all.
+
+        Parameters
+        ----------
+        trees : Forest, ForestStore, or iterable of forests or nested trees
+            The trees to add; they have names, or classes of the same kind, if those of the store have.
+        shard_nodes : int, default 1048576
+            Nodes per file that is written.
+
+        Returns
+        -------
+        ForestStore
+            The store with all trees.
+        """
+        with StoreWriter(self.path, secrets.token_hex(8), shard_nodes) as writer:
+            now = ForestStore(self.path, memory=self.memory, max_bytes=self.max_bytes)  # who knows who wrote since
+            writer.written = now._as_written()
+            old = len(writer.written)
+            _add_all(trees, writer, shard_nodes)
+            kinds = {one.class_kind for one in writer.written[max(old - 1, 0) :] if one.class_kind}
+            if len(kinds) > 1:
+                raise ForestError("the classes are of another kind than those of the store; make all of one kind")
+            writer.finish()
+        return ForestStore(self.path, memory=self.memory, max_bytes=self.max_bytes)
+
+    def _as_written(self) -> list[Written]:
+        """What a new manifest needs to know of the files that are there; the first stands for the labels of all."""
+        if not self.entries:
+            return []
+        part = self.part(0)
+        kind = "" if part.target is None else part.target.dtype.kind
+        known = (part.name is not None, part.target is not None), kind
+        first = Written(
+            self.entries[0], self._stored_vocabulary, self._label_count, *known, tuple(self.content_kinds.items())
+        )
+        return [first, *(Written(entry, (), np.zeros(0, np.int64), *known) for entry in self.entries[1:])]
 
     @classmethod
     def from_bag(
@@ -204,7 +236,7 @@ class ForestStore(TreeCollection):
             The trees of the file.
         """
         entry = self.entries[number]
-        path = os.path.join(self.path, entry.file)
+        path = inside(self.path, entry.file)
         data = read_checked(path, entry)
         without = (("name", "target") if columns_only else ()) + (() if content else ("content",))
         forest, _ = read_forest(path, self.max_bytes, data=data, without=without)
@@ -313,6 +345,23 @@ class ForestStore(TreeCollection):
 def _on_part(run: tuple[int, Any], store: ForestStore, function: Callable[..., Any], *more: Any) -> Any:
     number, rows = run
     return function(store.part(number, columns_only=True), rows, *more)
+
+
+def _add_all(trees: Any, writer: StoreWriter, shard_nodes: int) -> None:
+    """Write trees, one file's worth at a time."""
+    waiting: list[Forest] = []
+    n_waiting = 0  # nodes
+    for forest, nested in _forests([trees] if isinstance(trees, (Forest, ForestStore)) else trees):
+        writer.in_order &= nested
+        waiting.append(forest)
+        n_waiting += forest.n_nodes
+        if n_waiting >= shard_nodes:
+            *full, rest = cut_by_nodes(Forest.concat(waiting), shard_nodes)
+            for part in full:
+                writer.add(part)
+            waiting, n_waiting = [rest], rest.n_nodes
+    if waiting:
+        writer.add(Forest.concat(waiting))
 
 
 def _forests(items: Iterable[Any]) -> Iterator[tuple[Forest, bool]]:

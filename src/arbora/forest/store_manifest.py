@@ -13,11 +13,13 @@ import numpy as np
 from ..errors import ForestError, ModelFileError
 from ..files.container import read_container, write_container
 from ..files.own_outputs import MANIFEST
+from ..files.urls import bytes_of, inside, is_url
 from .content import KINDS, common_kind
 from .node_columns import Ints, natural_order
 from .texts import pack_text, unpack_text
 
 STORE_VERSION = 1
+MAX_PACKED = 16 * 2**30  # bytes of one file of a store that is elsewhere
 SHARD_NAME = re.compile(r"shard-([0-9a-f]{16})-(\d{6,})\.forest")
 
 
@@ -43,7 +45,7 @@ class Manifest(NamedTuple):
 
 def read_manifest(folder: str, max_bytes: int) -> Manifest:
     """Files, vocabulary, counts of labels, token and columns of a store."""
-    path = os.path.join(folder, MANIFEST)
+    path = inside(folder, MANIFEST)
     if os.path.isdir(folder) and not os.path.exists(path):
         raise ModelFileError(f"{folder}: it has no {MANIFEST}, so it is no finished store; run arbora convert again")
     version, header, arrays = read_container(path, "forest store", max_bytes)
@@ -76,7 +78,7 @@ def _is_sane(entry: Entry) -> bool:
 def read_checked(path: str, entry: Entry) -> bytes:
     """The bytes of a file of a store, if they are those that the manifest names."""
     try:
-        data = Path(path).read_bytes()
+        data = bytes_of(path, MAX_PACKED) if is_url(path) else Path(path).read_bytes()
     except OSError as error:
         told = str(error.strerror or error).lower()
         raise ModelFileError(f"{path}: a file of the store cannot be read ({told}); write the store again") from None

@@ -13,6 +13,7 @@ from ..errors import ForestError, ModelFileError
 from ..files.container import MAX_BYTES
 from ..files.own_outputs import MANIFEST
 from ..files.temporary import FolderLock
+from ..files.urls import as_given, is_url
 from .files import read_forest, write_forest
 from .forest import Forest
 from .store_manifest import SHARD_NAME, Entry, Written, write_manifest
@@ -112,6 +113,10 @@ def check_shard_nodes(shard_nodes: Any) -> None:
 
 def make_folder(path: str | os.PathLike[str]) -> str:
     """The folder of a new store, which may hold an old one and nothing else."""
+    if is_url(as_given(path)):
+        raise ModelFileError(
+            f"{as_given(path)}: a store is written to a folder of this machine; copy it there afterwards"
+        )
     folder = os.path.abspath(os.fspath(path))
     try:
         os.makedirs(folder, exist_ok=True)

@@ -12,10 +12,10 @@ from typing import NamedTuple
 from ..errors import ReadError
 from ..files.kinds import is_store, plain_name
 from ..files.own_outputs import is_result
+from ..files.urls import as_given, expand_url, is_url
 from .format import Format
 from .registry import FORMATS
 from .sniffing import format_of_name, sniffed
-from .urls import as_given, expand_url, is_url
 
 logger = logging.getLogger(__name__)
 
@@ -91,6 +91,8 @@ def told(not_read: Counter[str]) -> str:
 
 def _expand(path: str, formats: Sequence[str], every: bool, not_read: Counter[str]) -> list[str]:
     if is_url(path):
+        if is_store(path):
+            return [path.rstrip("/")]
         return expand_url(path, not_read, lambda name: _reason_against(name, path, formats, every))
     try:
         mode = os.stat(path).st_mode

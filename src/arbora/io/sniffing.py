@@ -5,8 +5,8 @@ import zlib
 from functools import cache
 
 from ..files.kinds import is_store, plain_name
+from ..files.urls import is_url, open_url
 from .registry import FORMATS
-from .urls import is_url, open_url
 
 BEGINNING = 1 << 16  # bytes of a file that are looked at
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))

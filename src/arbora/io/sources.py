@@ -9,18 +9,19 @@ import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
-from typing import IO, Any, NamedTuple
+from typing import IO, Any, NamedTuple, TypeVar
 
 from ..errors import ReadError, SkippedFilesWarning
+from ..files.urls import is_url, open_url, size_of
 from ..forest.forest import Forest
 from ..progress import Progress
 from .builder import Columns, Fault
 from .finding import Source, find_files
-from .urls import is_url, open_url, size_of
 
 logger = logging.getLogger(__name__)
 
 MAX_BYTES = 100_000_000  # of a file, or of a line where lines are read one by one, unless a reader is told otherwise
+Item = TypeVar("Item")
 CHUNK = 1 << 20  # bytes read at a time
 UNPACKED_BYTES, UNPACKED_RATIO = 2**30, 100  # of gzip data: the larger of the two is what they may unpack to
 
@@ -137,7 +138,7 @@ def _unpacked(path: str) -> io.BufferedReader:
     return io.BufferedReader(_Limited(path), 2**17)
 
 
-class _Opened:
+class Opened:
     """A file open for reading bytes, unpacked if it is gzip; failures inside the block become a Fault."""
 
     def __init__(self, path: str) -> None:
@@ -145,10 +146,10 @@ class _Opened:
 
     def __enter__(self) -> IO[bytes]:
         try:
-            opened = _unpacked(self.path) if self.path.lower().endswith(".gz") else _opened(self.path)
+            found = _unpacked(self.path) if self.path.lower().endswith(".gz") else _opened(self.path)
         except (OSError, ValueError) as error:
             raise Fault(_reason(error)) from None
-        self.file = opened
+        self.file = found
         return self.file
 
     def __exit__(self, _kind: object, error: BaseException | None, _trace: object) -> None:
@@ -166,9 +167,10 @@ def _reason(error: Exception) -> str:
 
 def read_bytes(path: str, max_bytes: int, advice: str = "raise max_bytes if you trust it") -> bytes:
     """All bytes of a file, unpacked if its name ends in .gz; at most `max_bytes` of them."""
-    with _Opened(path) as file:
+    with Opened(path) as file:
         chunks, left = [], max_bytes  # in chunks, because asking for max_bytes at once would also allocate as many
-        while left >= 0 and (chunk := file.read1(CHUNK)):  # type: ignore[attr-defined]
+        read = getattr(file, "read1", file.read)  # files of some servers have none
+        while left >= 0 and (chunk := read(CHUNK)):
             chunks.append(chunk)
             left -= len(chunk)
     if left < 0:
@@ -212,33 +214,59 @@ def read_files(
     return _read(source, format, lambda path, columns, _skipped, _bar: read_file(path, columns), policy, finish)
 
 
-def read_lines(source: Source, format: str, read_line: Callable[[str, str, Columns], None], policy: Policy) -> Forest:
-    """Read files of one tree per line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
+def read_items(
+    source: Source,
+    format: str,
+    items: Callable[[str], Iterator[Item]],
+    read_item: Callable[[Item, Columns], None],
+    policy: Policy,
+) -> Forest:
+    """Read files of many trees, such as one per line, with ``read_item(item, columns)`` for each of ``items(path)``.
+
+    Bad items are left out one by one, if the policy says so.
+    """
 
     def read_file(path: str, columns: Columns, skipped: "_Skipped", bar: Progress) -> None:
         sink = _sink.get()
         done = 0 if sink is None else sink.lines_done()
-        with _Opened(path) as file:
-            for number, raw in enumerate(_lines(file, policy.max_bytes), 1):
-                if number <= done:
-                    continue
-                mark = columns.mark()
-                try:
-                    text = decode(raw).strip()
-                    if text:
-                        read_line(text, f"{path}:{number}", columns)
-                except Fault as fault:
-                    columns.rewind(mark)
-                    fault.line = number
-                    if policy.on_error == "raise":
-                        raise
-                    skipped.add(fault.at(path))
-                if sink is not None and columns.n_nodes >= sink.max_nodes:
-                    sink.flush(columns, policy, Position(sink.file, number))
-                if number % 256 == 0:
-                    bar.show()
+        for number, item in enumerate(items(path), 1):
+            if number <= done:
+                continue
+            mark = columns.mark()
+            try:
+                read_item(item, columns)
+            except Fault as fault:
+                columns.rewind(mark)
+                if policy.on_error == "raise":
+                    raise
+                skipped.add(fault.at(path))
+            if sink is not None and columns.n_nodes >= sink.max_nodes:
+                sink.flush(columns, policy, Position(sink.file, number))
+            if number % 256 == 0:
+                bar.show()
 
     return _read(source, format, read_file, policy)
+
+
+def read_lines(source: Source, format: str, read_line: Callable[[str, str, Columns], None], policy: Policy) -> Forest:
+    """Read files of one tree per line with ``read_line(text, name, columns)``; bad lines are left out one by one."""
+
+    def lines(path: str) -> Iterator[tuple[str, int, bytes]]:
+        with Opened(path) as file:
+            for number, raw in enumerate(_lines(file, policy.max_bytes), 1):
+                yield path, number, raw
+
+    def read_item(item: tuple[str, int, bytes], columns: Columns) -> None:
+        path, number, raw = item
+        try:
+            text = decode(raw).strip()
+            if text:
+                read_line(text, f"{path}:{number}", columns)
+        except Fault as fault:
+            fault.line = number
+            raise
+
+    return read_items(source, format, lines, read_item, policy)
 
 
 def _lines(file: IO[bytes], max_bytes: int) -> Iterator[bytes]:

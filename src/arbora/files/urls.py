@@ -11,6 +11,7 @@ from typing import IO, Any
 from ..errors import MissingDependencyError, ReadError
 
 _URL = re.compile(r"[A-Za-z][A-Za-z0-9+.-]+://")
+_IN_STORE = re.compile(r"(.*?\.store)/", re.DOTALL)
 _ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # what a Path makes of a URL
 
 
@@ -31,7 +32,27 @@ def open_url(url: str) -> IO[bytes]:
     try:
         return system.open(path, "rb")
     except (OSError, ValueError) as error:
+        kind = FileNotFoundError if isinstance(error, FileNotFoundError) else OSError
+        raise kind(f"{type(error).__name__}: {error}") from None
+
+
+def bytes_of(url: str, max_bytes: int) -> bytes:
+    """All bytes of the file behind a URL; OSError if there is no such file, it cannot be read, or it has more."""
+    try:
+        with open_url(url) as file:
+            data = file.read(max_bytes + 1)
+    except OSError:
+        raise
+    except Exception as error:  # noqa: BLE001 (each file system has errors of its own)
         raise OSError(f"{type(error).__name__}: {error}") from None
+    if len(data) > max_bytes:
+        raise OSError(f"the file holds more than {max_bytes} bytes; raise max_bytes if you trust it")
+    return data
+
+
+def inside(folder: str, name: str) -> str:
+    """The path of a file in a folder, which may be a URL."""
+    return f"{folder.rstrip('/')}/{name}" if is_url(folder) else os.path.join(folder, name)
 
 
 def size_of(url: str) -> int:
@@ -59,7 +80,7 @@ def expand_url(url: str, not_read: Counter[str], reason_against: Callable[[str],
             if not system.exists(path):
                 raise ReadError(f"{url}: there is no such file; check the path")
             return [url]
-        below = sorted(map(system.unstrip_protocol, system.find(path)))
+        below = sorted({_whole(system.unstrip_protocol(name)) for name in system.find(path)})
     except OSError as error:
         raise ReadError(f"{url}: it cannot be listed ({error}); check the address and the permissions") from None
     chosen = []
@@ -72,6 +93,12 @@ def expand_url(url: str, not_read: Counter[str], reason_against: Callable[[str],
     if not chosen:
         raise ReadError(f"{url}: no file in this folder has a known suffix; name the files instead")
     return chosen
+
+
+def _whole(url: str) -> str:
+    """The store that a file belongs to, or else the file itself."""
+    store = _IN_STORE.match(url)
+    return store[1] if store else url
 
 
 def _system(url: str) -> tuple[Any, str]:
