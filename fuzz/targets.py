@@ -43,7 +43,8 @@ def read(format: str, data: bytes) -> None:
     path = _folder() / f"data{FORMATS[format].suffixes[0]}"
     path.write_bytes(data)
     try:
-        forest = ab.read(path, format, max_bytes=MAX_BYTES)
+        more = {"mirror": str(_folder())} if format == "sitemap" else {}  # nothing is fetched
+        forest = ab.read(path, format, max_bytes=MAX_BYTES, **more)
     except ArboraError as error:
         _check_words(error)
         return

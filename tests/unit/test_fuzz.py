@@ -44,7 +44,19 @@ def test_quickly(name: str, data: st.DataObject) -> None:
     TARGETS[name](data.draw(mutated(seeds(name))))
 
 
-NEW_READERS = ("code", "decisions", "dotbracket", "glycans", "jsonl", "nexus", "swc", "traces")
+NEW_READERS = (
+    "code",
+    "decisions",
+    "dotbracket",
+    "glycans",
+    "jsonl",
+    "nexus",
+    "nodes",
+    "sitemap",
+    "swc",
+    "traces",
+    "warc",
+)
 
 
 @pytest.mark.parametrize("name", [f"read-{format}" for format in NEW_READERS])

@@ -79,22 +79,35 @@ _CHARSET = re.compile(rb"charset[\t\n\f\r ]*=[\t\n\f\r ]*(?:\"([^\"]*)\"|'([^']*
 _OF_XML = re.compile(rb"<\?xml[^>]*?encoding[\x00-\x20]*=[\x00-\x20]*(?:\"([^\">]*)\"|'([^'>]*)')")
 
 
-def decoded_page(data: bytes) -> str:
-    """The text of a page; bytes that stand for nothing, and NULs, are U+FFFD."""
-    codec, mark = page_codec(data)
+def decoded_page(data: bytes, sent: str | None = None) -> str:
+    """The text of a page; bytes that stand for nothing, and NULs, are U+FFFD.
+
+    `sent` is the encoding that its server named, which counts more than what the page declares.
+    """
+    codec, mark = page_codec(data, sent)
     return data[mark:].decode(codec, "replace").removeprefix("\ufeff").replace("\0", "\ufffd")
 
 
-def page_codec(data: bytes) -> tuple[str, int]:
+def page_codec(data: bytes, sent: str | None = None) -> tuple[str, int]:
     """Python's codec for a page, and the length of the byte order mark that said so."""
     for mark, codec in _MARKS:
         if data.startswith(mark):
             return codec, len(mark)
+    if sent is not None and (said := _CODEC.get(sent.strip().lower())) is not None:
+        return _sent_wide(sent) or said, 0
     for start, codec in _WIDE_XML:
         if data.startswith(start):
             return codec, 0
     codec = _declared(data[:PRESCAN]) or _declared_in_xml(data[:PRESCAN]) or _guessed(data)
     return codec, 0
+
+
+def _sent_wide(sent: str) -> str | None:
+    """The byte order of UTF-16 that a server names; low bytes come first where it names none."""
+    label = sent.strip().lower()
+    if _CODEC[label] != "utf-16":
+        return None
+    return "utf-16-be" if label in ("utf-16be", "unicodefffe") else "utf-16-le"
 
 
 def _guessed(data: bytes) -> str:

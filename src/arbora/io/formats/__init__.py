@@ -14,7 +14,10 @@ if TYPE_CHECKING:  # what type checkers see, written by arbora.io.manual; names 
     from .jsonl import read_jsonl as read_jsonl
     from .newick import read_newick as read_newick
     from .nexus import read_nexus as read_nexus
+    from .nodes import read_nodes as read_nodes
     from .python import read_python as read_python
+    from .sitemap import read_sitemap as read_sitemap
     from .swc import read_swc as read_swc
     from .traces import read_traces as read_traces
+    from .warc import read_warc as read_warc
     from .xml import read_xml as read_xml

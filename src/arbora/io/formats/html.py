@@ -84,23 +84,27 @@ def read_html(
     huge, asked = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES, Asked(content)
 
     def read_file(path: str, columns: Columns) -> None:
-        data = read_bytes(path, max_bytes)
-        _refuse_binary(data)
-        target: Any = _Page(markup, columns, asked)
-        parser = etree.HTMLParser(
-            target=target, encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge
-        )
-        page = _without_last_tags(decoded_page(data)).encode("utf-8", "replace")
-        try:
-            n_elements = etree.fromstring(page, parser) if page.strip() else 0
-        except (etree.LxmlError, AssertionError) as error:
-            raise Fault(f"not readable as HTML ({error}); correct the file") from None
-        _check_limits(parser)
-        if not n_elements:
-            raise Fault("there is no element in it, wanted an HTML document; leave the file out")
+        add_page(read_bytes(path, max_bytes), None, markup, huge, columns, asked)
         columns.end_tree()
 
     return read_files(source, "html", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+
+
+def add_page(data: bytes, sent: str | None, markup: Markup, huge: bool, columns: Columns, asked: Asked) -> None:
+    """Append the nodes of one page; `sent` is the encoding that its server named, if any."""
+    _refuse_binary(data, sent)
+    target: Any = _Page(markup, columns, asked)
+    parser = etree.HTMLParser(
+        target=target, encoding="utf-8", no_network=True, remove_comments=True, remove_pis=True, huge_tree=huge
+    )
+    page = _without_last_tags(decoded_page(data, sent)).encode("utf-8", "replace")
+    try:
+        n_elements = etree.fromstring(page, parser) if page.strip() else 0
+    except (etree.LxmlError, AssertionError) as error:
+        raise Fault(f"not readable as HTML ({error}); correct the file") from None
+    _check_limits(parser)
+    if not n_elements:
+        raise Fault("there is no element in it, wanted an HTML document; leave the file out")
 
 
 class _Page:
@@ -170,10 +174,10 @@ def _without_last_tags(page: str) -> str:
     return _LAST_TAGS.sub(r"\1" + name, page)
 
 
-def _refuse_binary(data: bytes) -> None:
+def _refuse_binary(data: bytes, sent: str | None) -> None:
     """Refuse what is no text at all; the parser would find a page in anything."""
     n_control = len(data) - len(data.translate(None, _CONTROL))
-    if n_control > max(_MOST_CONTROL * len(data), 2) and not page_codec(data)[0].startswith(_WIDE):
+    if n_control > max(_MOST_CONTROL * len(data), 2) and not page_codec(data, sent)[0].startswith(_WIDE):
         share = n_control / len(data)
         raise Fault(f"{share:.0%} of its bytes are control characters, wanted text; it is not HTML, leave the file out")
 
@@ -188,8 +192,13 @@ def _check_limits(parser: etree.HTMLParser) -> None:
 _PAGE = re.compile(r"<(?:!doctype\s+html|html|head|body)\b", re.IGNORECASE)
 
 
+def looks_like_page(text: str) -> bool:
+    """Whether a text begins as a page of HTML does."""
+    return bool(_PAGE.match(after_prologue(text)) and not has_declaration(text))
+
+
 def _sniff(text: str) -> int:
-    return 2 * bool(_PAGE.match(after_prologue(text)) and not has_declaration(text))
+    return 2 * looks_like_page(text)
 
 
 FORMAT = Format(

@@ -1,4 +1,4 @@
-"""Reader of distributed traces, OTLP JSON (or lines of it) and Jaeger JSON: a trace is a tree of spans."""
+"""Reader of distributed traces, OTLP as JSON, lines of it or protobuf, and Jaeger JSON: a trace is a tree of spans."""
 
 import json
 import logging
@@ -18,6 +18,7 @@ from ..format import MAX_BYTES_OPTION, Format, Option
 from ..json_text import looks_like_json, parse_json
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files, shown
 from ..spans import Span, spans_of
+from ..spans_protobuf import looks_like_protobuf, spans_of_protobuf
 
 logger = logging.getLogger(__name__)
 
@@ -42,7 +43,7 @@ def read_traces(
     vocabulary: Sequence[str] | None = None,
     progress: bool | None = None,
 ) -> Forest:
-    """Read traces of OpenTelemetry (OTLP JSON) or Jaeger, one tree per trace.
+    """Read traces of OpenTelemetry (OTLP as JSON or protobuf) or Jaeger, one tree per trace.
 
     A span is a node below its parent, and siblings are ordered by start time.  The spans of one trace must be in one
     file, in any order.  A tree is named ``file#trace``.
@@ -96,7 +97,8 @@ def read_traces(
     def read_file(path: str, columns: Columns) -> None:
         nonlocal n_broken
         traces: dict[str, list[Span]] = {}
-        for span in _spans(decode(read_bytes(path, max_bytes))):
+        data = read_bytes(path, max_bytes)
+        for span in spans_of_protobuf(data) if looks_like_protobuf(data) else _spans(decode(data)):
             traces.setdefault(span.trace, []).append(span)
         if not traces:
             raise Fault("there is no span in it, wanted one at least; leave the file out")
@@ -185,12 +187,13 @@ def _sniff(text: str) -> int:
 
 FORMAT = Format(
     name="traces",
-    suffixes=(".otlp.json", ".otlp.jsonl", ".jaeger.json"),
+    suffixes=(".otlp.json", ".otlp.jsonl", ".jaeger.json", ".otlp.pb", ".otlp.binpb"),
     makes="one tree per trace of OpenTelemetry (OTLP) or Jaeger; a span is a node, service and operation the label",
     manual="""\
-Distributed traces: OTLP JSON, JSON lines of the collector's file exporter, or JSON of Jaeger's API. A span is a node
-below its parent; siblings are ordered by start time. Most such files end in `.json`, so give `--format traces`. Spans
-of one trace must be in one file, and a tree is named `file#trace`.
+Distributed traces: OTLP as JSON or protobuf, both also as the collector's file exporter writes them (a document per
+line, or messages after their lengths in four bytes), or JSON of Jaeger's API. A span is a node below its parent;
+siblings are ordered by start time. Most such files end in `.json`, so give `--format traces`. Spans of one trace must
+be in one file, and a tree is named `file#trace`.
 
 A trace with several roots, or with spans whose parent is absent, is refused by default. With `broken=split` every root,
 and every span without its parent, becomes the root of a tree. With `broken=drop` such traces are left out. Either way
