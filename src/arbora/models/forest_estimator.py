@@ -33,6 +33,15 @@ class ForestEstimator(SavedEstimator):
 
     vocabulary_: Any
 
+    def __sklearn_tags__(self) -> Any:
+        """What scikit-learn asks of an estimator: samples are trees, given as dicts or by paths, and not rows."""
+        tags = super().__sklearn_tags__()
+        tags.input_tags.two_d_array = False
+        tags.input_tags.dict = tags.input_tags.string = True
+        tags.no_validation = True
+        tags.non_deterministic = "random_state" in self.get_params(deep=False)
+        return tags
+
     def _check_forest(self, X: Any, at_least: int = 1) -> Forest:
         """X as a Forest: one as it is, nested trees converted, files and stores read."""
         return self._enough(read_or_convert(X), at_least)

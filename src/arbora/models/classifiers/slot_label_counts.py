@@ -11,11 +11,12 @@ from ...errors import ForestError
 from ...evaluate.metrics import slot_label_counts
 from ..file_checks import check_whole
 from ..forest_estimator import ForestEstimator
+from ..sparse_frames import SparseFrames
 
 MAX_COLUMNS = 5 * 10**8  # their numbers take 32 bits
 
 
-class SlotLabelCounts(TransformerMixin, ForestEstimator):
+class SlotLabelCounts(SparseFrames, TransformerMixin, ForestEstimator):
     """Count the nodes of each tree by slot and label.  The root has a slot of its own, the last.
 
     Labels that training did not see are left out.  Slots that it did not see count as the last one.
@@ -80,7 +81,7 @@ class SlotLabelCounts(TransformerMixin, ForestEstimator):
         counts.indices, counts.indptr = counts.indices.astype(np.int32), counts.indptr.astype(np.int32)
         if self.log:
             counts.data = np.log1p(counts.data)
-        return counts if self.sparse_output else counts.toarray()
+        return self._framed(counts if self.sparse_output else counts.toarray())
 
     def get_feature_names_out(self, input_features: Any = None) -> NDArray[Any]:
         """Names of the columns of `transform`."""

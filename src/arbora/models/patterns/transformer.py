@@ -16,6 +16,7 @@ from ...forest.trees import Trees
 from ..file_checks import check_array, check_whole
 from ..forest_estimator import ForestEstimator
 from ..settings import check_choice, check_count
+from ..sparse_frames import SparseFrames
 from . import families as fm
 from .sizes import label_by_size
 from .table import Known, PatternTable, Writer, choose, count_known, from_arrays, known_of, learn
@@ -26,7 +27,7 @@ Ints = NDArray[np.int64]
 MAX_HASHED = 2**31 - 1
 
 
-class TreePatterns(TransformerMixin, ForestEstimator):
+class TreePatterns(SparseFrames, TransformerMixin, ForestEstimator):
     """Turn each tree into a sparse row of the local patterns it contains.
 
     A `ForestStore` is read file by file, twice, on a Dask cluster if there is one.  Memory holds the distinct patterns
@@ -135,7 +136,7 @@ class TreePatterns(TransformerMixin, ForestEstimator):
         """
         forest = self._check_trees(X)
         known = self._learn(forest)
-        return self.transform(forest) if known is None else self._weighed(known.counts)
+        return self.transform(forest) if known is None else self._framed(self._weighed(known.counts))
 
     def _learn(self, forest: Trees) -> Known | None:
         """Learn from trees; what they have, where that is known already."""
@@ -190,7 +191,8 @@ class TreePatterns(TransformerMixin, ForestEstimator):
             blocks = list(self._hashed(forest))
         else:
             blocks = [known.counts for known in self.known(forest)]
-        return self._weighed(blocks[0] if len(blocks) == 1 else sparse.csr_array(sparse.vstack(blocks, format="csr")))
+        counts = blocks[0] if len(blocks) == 1 else sparse.csr_array(sparse.vstack(blocks, format="csr"))
+        return self._framed(self._weighed(counts))
 
     def unseen_share(self, X: Any) -> Floats:
         """Share of the distinct patterns of each tree that have no column."""
