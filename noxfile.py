@@ -5,10 +5,12 @@ pytest.  By default: the battery that every estimator passes, and the modules th
 A session starts without compiled kernels: its first test says nothing for a minute of CPU time, while they compile.
 """
 
+import sys
 from pathlib import Path
 
 import nox
 
+sys.path.insert(0, str(Path(__file__).parent))  # the command nox, unlike python -m nox, leaves this folder out
 from tests.lowest import lowest
 
 PYTHONS = ["3.11", "3.12", "3.13", "3.14"]
