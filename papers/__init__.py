@@ -19,6 +19,7 @@ from .synthetic import table1
 from .synthetic_labels import table1_of_2018
 from .table import Table
 from .unions import figure4
+from .unions_glyphs import glyphs
 
 # Name of an experiment -> function(quick) that runs it.
 EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
@@ -34,6 +35,7 @@ EXPERIMENTS: dict[str, Callable[[bool], Table]] = {
     "unions-figure4": figure4,
     "unions-matching": matching,
     "unions-shock": shock,
+    "unions-glyphs": glyphs,
     "defaults": defaults,
     "readings": readings,
     "bhmc-animals": animals,

@@ -134,7 +134,7 @@ def _explain(everything: list[dict[str, Any]]) -> list[str]:
         "Silhouette by the Ruzicka distance (scikit-learn's convention) of the clusters of the test trees; error: "
         "share of test trees given a wrong class, in per cent; mean (deviation) of so many runs as the last column "
         "says. k*: runs with one cluster only.",
-        f"Each run fits a mixture (absent='bottom', structure=None, k-means start, {N_ITER} iterations, default prior) "
+        f"Each run fits a mixture (absent='bottom', structure=None, k-means start, {N_ITER} iterations, prior 1.1) "
         "to the training trees without their classes; then, as in the paper, sums by slot are read out by a "
         f"network of one hidden layer, its hidden units of {HIDDEN_UNITS} chosen by 3-fold cross-validation on the "
         "training trees in every run of every setting. To spare time the network is given the codes in their "

@@ -38,6 +38,7 @@ JUDGES: dict[str, Callable[[Table], None]] = {
     "unions-figure4": unions.figure4,
     "unions-matching": unions.matching,
     "unions-shock": unions.shock,
+    "unions-glyphs": unions.glyphs,
     "bhmc-animals": rows.bhmc,
     "bhmc-fashion": rows.bhmc,
     "bhmc-figures9-16": rows.figures9_and_16,
