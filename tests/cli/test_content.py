@@ -28,13 +28,20 @@ def run(*args, code=0):
 def test_content_decides_and_is_remembered(trees, tmp_path):
     given = ("--content", "length:gaussian", "-k", 2, "--states", 2)
     told = json.loads(run("cluster", trees, *given, "--save", tmp_path / "m.arbora", "--json").stdout)
-    assert told["content"] == {"taken": {"length": "gaussian"}, "unused": []}
+    assert told["content"]["taken"] == {"length": "gaussian"}
+    assert told["content"]["unused"] == []
+    assert 0.0 <= told["content"]["scores"]["length"]["share"] <= 1.0
+    assert told["content"]["warnings"] == []
+    means = [one["mean"] for one in told["content"]["columns"]["length"]["by_cluster"].values()]
+    np.testing.assert_allclose(sorted(means), [1.0, 5.0], atol=0.2)
     rows = run("predict", tmp_path / "m.arbora", trees).stdout.splitlines()
     cluster = [row.split(",")[1] for row in rows if row.startswith(str(trees))]
     assert len(cluster) == 24
     assert len({*cluster[::2]}) == len({*cluster[1::2]}) == 1
     assert cluster[0] != cluster[1]
-    assert "Content: length (gaussian)." in run("cluster", trees, *given).stdout
+    shown = run("cluster", trees, "--content", "length:gaussian,label", "-k", 2, "--states", 2).stdout
+    assert "Content: length (gaussian)." in shown
+    assert "What the states explain, by column: " in shown
 
 
 def test_a_number_found_without_the_content_is_told(trees):

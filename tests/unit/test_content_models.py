@@ -66,8 +66,8 @@ def test_numbers_of_any_scale_keep_their_digits(monkeypatch):
     possible = np.isfinite(found)
     assert possible.mean() > 0.9
     np.testing.assert_allclose(found[possible], wanted[possible], rtol=1e-11)
-    rows = Columns.rows
-    monkeypatch.setattr(Columns, "rows", lambda *given: rows(*given)._replace(offset=rows(*given).offset * 0.0))
+    rows = Columns.lane_rows
+    monkeypatch.setattr(Columns, "lane_rows", lambda *given: rows(*given)._replace(offset=rows(*given).offset * 0.0))
     assert not np.allclose(batch_of(forest, model).log_likelihood(params)[possible], wanted[possible])
 
 

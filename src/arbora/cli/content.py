@@ -3,8 +3,12 @@
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+
 from ..errors import SettingError
 from .terminal import usage
+
+MAX_TOLD = 8  # columns in the line on what each explains
 
 EVERY = "all"
 STORED = ("forest", "parquet", "store")  # formats whose files hold columns already
@@ -70,4 +74,26 @@ def lines(model: Any, forest: Any) -> tuple[list[str], list[str], dict[str, Any]
         told.append(f"Content: {', '.join(f'{name} ({family})' for name, family in taken.items())}.")
     if unused:
         warned.append(f"this model does not use {', '.join(unused)}; --content takes columns of content")
-    return told, warned, {"content": {"taken": taken, "unused": unused}}
+    facts = {"taken": taken, "unused": unused}
+    if forest.in_memory is not None:
+        facts |= _figures(model, forest.in_memory)
+        told += _speaking(facts["scores"])
+    return told, warned, {"content": facts}
+
+
+def _figures(model: Any, forest: Any) -> dict[str, Any]:
+    """Scores of columns, warnings, and distributions by cluster."""
+    from ..evaluate.content import as_facts, columns_by_group
+    from ..report.contents import column_facts
+
+    label = np.asarray(model.labels_)
+    scores, warnings = column_facts(model, forest)
+    by_cluster = as_facts(columns_by_group(forest, label), np.unique(label).tolist())
+    return {"scores": scores, "warnings": warnings, "columns": by_cluster}
+
+
+def _speaking(scores: dict[str, dict[str, float]]) -> list[str]:
+    """Which columns explain the most, in one line."""
+    told = sorted(scores.items(), key=lambda pair: -pair[1]["share"])[:MAX_TOLD]
+    shares = ", ".join(f"{name} {one['share']:.0%}" for name, one in told)
+    return [f"What the states explain, by column: {shares}."] if len(scores) > 1 else []

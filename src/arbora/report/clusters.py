@@ -17,6 +17,7 @@ from ..models.assignments import Assignments
 from ..models.forest_estimator import read_or_convert
 from ..models.patterns import Namer
 from . import columns as col
+from .contents import gather_contents
 from .gather import Context
 from .group_names import describe_groups
 from .grouped import Grouped, border, confusion
@@ -135,6 +136,8 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         page["joined"] = []  # cards of groups that are not those of the fit
         page |= gather_levels(model, grouped, page, namer, context.path)
         page |= gather_finer(model, grouped, page, namer, shown, context.path)
+    page["content"] = gather_contents(model, grouped)
+    page["warned"] += page["content"].pop("warned", [])
     words = Words()
     page |= draw_typical(model, forest, shown, [*page["groups"], *page.get("joined", [])], words)
     page["words"] = [col.shortened(word) for word in words.listed]

@@ -10,7 +10,17 @@ from typing import Any
 from .. import __version__
 from ..files.own_outputs import MARK
 
-SCRIPTS = ("dom.js", "charts.js", "trees.js", "map.js", "panels.js", "hierarchy.js", "levels.js", "main.js")
+SCRIPTS = (
+    "dom.js",
+    "charts.js",
+    "trees.js",
+    "map.js",
+    "panels.js",
+    "hierarchy.js",
+    "levels.js",
+    "contents.js",
+    "main.js",
+)
 
 
 def render(page: dict[str, Any]) -> str:

@@ -6,6 +6,7 @@ from typing import Any
 import numpy as np
 
 from . import columns as col
+from .contents import average_nodes
 
 MAX_COMPONENTS = 40
 MAX_LABELS = 24  # of a component, the most probable
@@ -25,12 +26,14 @@ def gather_parameters(mixture: Any) -> dict[str, Any]:
     if model.n_slots > MAX_SLOTS:
         notes.append(f"The first {MAX_SLOTS} of {model.n_slots} slots.")
     by_states = _down(mixture) if model.direction == "down" else _up(mixture)
+    averages = _averages(mixture)
     components = [
         {
             "name": str(k),
             "weight": col.figure(float(weight[k])),
             "labels": [col.shortened(name) for name in emissions[k].columns],
             "emission": col.rounded(emissions[k].values),
+            **averages.get(k, {}),
             **by_states(k),
         }
         for k in shown.tolist()
@@ -38,6 +41,14 @@ def gather_parameters(mixture: Any) -> dict[str, Any]:
     absent = model.direction == "up" and model.absent_is_state
     what = {"n_states": model.n_states, "absent": absent, "direction": model.direction}
     return {**what, "components": components, "note": " ".join(notes)}
+
+
+def _averages(mixture: Any) -> dict[int, dict[str, Any]]:
+    """What nodes of each state hold, by component, where they hold more than labels."""
+    if mixture.spec_.emission.by_label:
+        return {}
+    each = mixture.emission_params().items()
+    return {k: average_nodes(mixture.spec_.emission, one, mixture.vocabulary_) for k, one in each}
 
 
 def _up(mixture: Any) -> Callable[[int], dict[str, Any]]:

@@ -163,7 +163,7 @@ class GenerativeTreeClassifier(ForestClassifier):
                 own = None if weight is None else weight[mine]
                 if own is not None and own.sum() <= 0:
                     raise SettingError(f"all trees of the class {self.classes_[c]} weigh nothing; leave them out")
-                models.append(model.fit(forest.take(mine), sample_weight=own))
+                models.append(model.fit_among(forest, mine, own))
                 progress.advance()
         return models
 

@@ -177,8 +177,10 @@ class TreeClassifier(ForestClassifier):
             self.temperature_ = self._fit_temperature(readout, forest, codes, target, weight, seed)
         with _patience(ConvergenceWarning, isinstance(self.readout, str)):
             if self._readout_name(self.encoder_) == "logistic":
-                (distinct,) = share(forest.arrays, max(1, forest.n_slots))
-                rows, total = ro.merge(target, distinct.tree_id, weight)
+                same = np.arange(forest.n_trees)
+                if isinstance(self.encoder_, TreePatterns) or not forest.content_kinds:  # codes of labels alone
+                    same = share(forest.arrays, max(1, forest.n_slots))[0].tree_id
+                rows, total = ro.merge(target, same, weight)
                 self.readout_ = readout.fit(codes[rows], target[rows], sample_weight=total)
             else:
                 self.readout_ = readout.fit(codes, target, **_as_fit_params(weight))

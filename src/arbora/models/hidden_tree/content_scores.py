@@ -5,7 +5,9 @@ from typing import Any, NamedTuple
 
 from ...errors import ContentWarning
 from ...forest.content_rows import LABEL
+from ...forest.trees import Trees
 from . import tree_model as tm
+from .emissions.choice import spike_line, summaries
 from .emissions.columns import Columns
 
 DOMINANT = 0.9  # a share of all that the states explain, from which one column decides nearly alone
@@ -33,13 +35,27 @@ def column_scores(emission: Columns, statistics: Any, params: Any, prior: float)
     }
 
 
+def dominant_line(scores: dict[str, ColumnScore]) -> str | None:
+    """What to say where one of several columns decides nearly alone; None where none does."""
+    column, score = max(scores.items(), key=lambda pair: pair[1].share)
+    if len(scores) < 2 or column == LABEL or score.share <= DOMINANT or score.gain <= LEAST_GAIN:
+        return None
+    return (
+        f"column {column!r} carries {score.share:.0%} of what the states explain; the other columns hardly count.  "
+        f"Leave it out, cap it (bag:20), or take it as codes, if that is not what you want"
+    )
+
+
 def warn_if_dominant(scores: dict[str, ColumnScore]) -> None:
     """Say so where one of several columns decides nearly alone."""
-    column, score = max(scores.items(), key=lambda pair: pair[1].share)
-    if len(scores) > 1 and column != LABEL and score.share > DOMINANT and score.gain > LEAST_GAIN:
-        warnings.warn(
-            f"column {column!r} carries {score.share:.0%} of what the states explain; the other columns hardly count.  "
-            f"Leave it out, cap it (bag:20), or take it as codes, if that is not what you want",
-            ContentWarning,
-            stacklevel=5,
-        )
+    line = dominant_line(scores)
+    if line is not None:
+        warnings.warn(line, ContentWarning, stacklevel=5)
+
+
+def misleading(emission: Columns, scores: dict[str, ColumnScore], trees: Trees) -> list[str]:
+    """What to warn of in these columns, in sentences: spikes, and a column that decides nearly alone."""
+    gaussian = tuple(column for column, family in emission.families if family.name == "gaussian")
+    found = summaries(trees, gaussian)
+    lines = [spike_line(column, found[column]) for column in gaussian]
+    return [line for line in (*lines, dominant_line(scores) if scores else None) if line is not None]

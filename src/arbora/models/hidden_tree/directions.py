@@ -114,7 +114,8 @@ def new_hidden_tree(settings: Any, forest: Trees, n_components: int) -> Any:
     """Sizes of a model of these trees; refuses tables beyond all measure."""
     n_slots, pooled = up.slots_of(settings, forest)
     n_states = settings.max_states if infers(settings) else settings.n_states
-    sizes = (n_slots, emission_for(settings.content, forest), n_states)
+    emission = emission_for(settings.content, getattr(settings, "_content_trees", forest))
+    sizes = (n_slots, emission, n_states)
     model: Any
     if settings.direction == "up":
         model = SwitchingTree(*sizes, settings.absent, settings.structure, pooled)

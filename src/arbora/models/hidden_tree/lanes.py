@@ -39,6 +39,7 @@ class Workspace:
 
     def __init__(self) -> None:
         self.buffer: Floats = np.empty(0)
+        self.spare: list[Floats] = [np.empty(0)] * 2
 
     def messages(self, n_units: int, n_states: int, lanes: tuple[int, ...]) -> ud.Messages:
         """Arrays for the messages of a shard, not set to anything."""
@@ -51,6 +52,13 @@ class Workspace:
             self.buffer = np.empty(ends[-1])
         parts = np.split(self.buffer[: ends[-1]], ends[:-1])
         return [part.reshape(shape) for part, shape in zip(parts, shapes, strict=True)]
+
+    def rows(self, shape: tuple[int, ...], which: int = 0) -> Floats:
+        """One of two arrays by row of content, not set to anything: 0 for evidence, 1 for sums."""
+        size = int(np.prod(shape))
+        if len(self.spare[which]) < size:
+            self.spare[which] = np.empty(size)
+        return self.spare[which][:size].reshape(shape)
 
 
 class Workspaces:

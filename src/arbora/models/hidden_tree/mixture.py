@@ -8,6 +8,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...errors import SettingError
+from ...forest.forest import Forest
 from ...forest.trees import Trees
 from ...inference.em import EMResult
 from . import directions
@@ -227,6 +228,34 @@ class HiddenTreeMixture(LearntStates):
         self.n_jobs = n_jobs
         self.random_state = random_state
         self.verbose = verbose
+
+    # ---- fitting -------------------------------------------------------------------------------------------------
+
+    def fit_among(self, forest: Forest, trees: NDArray[np.int64], sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to some trees of a forest, with columns, words and priors of content taken from all of it.
+
+        Likelihoods of models of several parts compare then: a word that one part lacks is improbable there, and no
+        missing value.
+
+        Parameters
+        ----------
+        forest : Forest
+            All trees.
+        trees : array of int
+            Numbers of the trees to fit to.
+        sample_weight : array of shape (n,) or None, default None
+            Weights of these trees.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
+        self._content_trees = forest
+        try:
+            return self.fit(forest.take(trees), sample_weight=sample_weight)
+        finally:
+            del self._content_trees
 
     # ---- settings ------------------------------------------------------------------------------------------------
 

@@ -52,10 +52,19 @@ class MixtureReader(TransformerMixin, FiniteMixture):
         list[Shown]
             Labels and their probabilities.
         """
-        params = self._fitted_params().tree
+        return [self.spec_.emission.shown(one, self.vocabulary_, most) for one in self.emission_params().values()]
+
+    def emission_params(self) -> dict[int, Any]:
+        """Parameters of what nodes hold, by number of the component, each with one component.
+
+        Returns
+        -------
+        dict
+            Arrays as the families of the columns take them.
+        """
+        params: Any = self._fitted_params().tree
         inside = params.tree if isinstance(self.spec_, InferredStates) else params
-        each = split(inside.emission).values()
-        return [self.spec_.emission.shown(one, self.vocabulary_, most) for one in each]
+        return split(inside.emission)
 
     def probabilities(self) -> list[str]:
         """Names of the fitted arrays of the tree model."""

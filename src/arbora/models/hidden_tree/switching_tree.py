@@ -39,7 +39,7 @@ ABSENT: tuple[str, ...] = get_args(Absent)
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(ud, single, 0.0)
+KERNELS = Kernels(ud, single)
 
 
 @dataclass(frozen=True)
@@ -221,7 +221,7 @@ class SwitchingTree:
         """Run the upward pass; log P(contents of distinct tree t | component k), without structure terms."""
         n_components = params.switch.shape[1]
         messages = workspace.messages(shard.n_units, self.n_states, lane_shape(n_components))
-        return run_upward(KERNELS, self.emission, flow, params, shard, messages)
+        return run_upward(KERNELS, self.emission, flow, params, shard, (messages, workspace))
 
     def empty_sums(self, n_components: int) -> ud.Sums:
         """Zeros in the shapes the downward pass adds to, and statistics of the emission."""

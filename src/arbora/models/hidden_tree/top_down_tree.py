@@ -36,7 +36,7 @@ STRUCTURES = (None, "branching", "state")
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(td, single, 1.0)
+KERNELS = Kernels(td, single)
 
 
 @dataclass(frozen=True)
@@ -204,7 +204,7 @@ class TopDownTree:
         lanes = lane_shape(params.root.shape[1])
         room = [(shard.n_units, self.n_states, *lanes)] * 3 + [(shard.n_units, *lanes)]
         messages = td.Messages(*workspace.arrays(room))
-        return run_upward(KERNELS, self.emission, flow, params, shard, messages)
+        return run_upward(KERNELS, self.emission, flow, params, shard, (messages, workspace))
 
     def empty_sums(self, n_components: int) -> td.Sums:
         """Zeros in the shapes the downward pass adds to, and statistics of the emission."""

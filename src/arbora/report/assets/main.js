@@ -2,7 +2,7 @@
 
 document.getElementById("tiles").append(el("ul", { class: "tiles" }, D.tiles.map(([value, what]) => el("li", null, el("b", null, value), el("span", null, what)))));
 const panels = document.getElementById("panels");
-for (const make of [hierarchyPanel, scoresPanel, () => (D.map ? drawMap() : null), latticePanel, archetypesPanel, mergesPanel, novelPanel, ...REGROUPED, historyPanel, posteriorPanel, parametersPanel]) {
+for (const make of [hierarchyPanel, scoresPanel, () => (D.map ? drawMap() : null), latticePanel, archetypesPanel, mergesPanel, novelPanel, ...REGROUPED, contentPanel, historyPanel, posteriorPanel, parametersPanel]) {
   const made = make();
   if (made) panels.append(made);
 }

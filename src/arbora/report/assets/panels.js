@@ -186,7 +186,10 @@ function parametersPanel() {
     const rows = Object.values(k.slots);
     const slots = rows.length ? rows[0].map((_, l) => String(l + 1)) : [];
     const share = (x) => (x >= 0.005 ? x.toFixed(2).replace(/^0/, "") : "");
-    place.replaceChildren(el("h3", { class: "cap" }, "Labels by hidden state"), heatTable("Labels by hidden state", k.labels, states, k.emission, { labels: true, format: share }),
+    const held = k.average
+      ? [el("h3", { class: "cap" }, "Average node of each hidden state"), dataTable("Average node of each hidden state", ["", ...k.columns], k.average.map((row, i) => [states[i], ...row]))]
+      : [el("h3", { class: "cap" }, "Labels by hidden state"), heatTable("Labels by hidden state", k.labels, states, k.emission, { labels: true, format: share })];
+    place.replaceChildren(...held,
       el("div", { class: "two" },
         el("div", null, el("h3", { class: "cap" }, moves), heatTable(moves, states, given, k.transition, { most: 1, format: share })),
         el("div", null, el("h3", { class: "cap" }, root), heatTable(root, states, ["share"], [k.root], { most: 1, format: share }),

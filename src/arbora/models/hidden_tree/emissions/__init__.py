@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from ....forest.content_rows import Wanted
 from ....forest.sharing import Contents
 from ....forest.trees import Trees
+from ..lanes import Workspace
 
 Floats = NDArray[np.float64]
 
@@ -46,6 +47,9 @@ class Emission(Protocol):
 
     def rows(self, params: Any, contents: Contents | None) -> Rows:
         """Evidence of each distinct content."""
+
+    def lane_rows(self, params: Any, contents: Contents | None, workspace: Workspace) -> Rows:
+        """The same with components in lanes (lanes.py), in the memory of a workspace."""
 
     def statistics_tables(self, n_states: int) -> Any:
         """Shapes and bounds of the statistics: a `Table`, or named ones."""

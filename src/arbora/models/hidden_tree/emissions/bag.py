@@ -24,6 +24,7 @@ class Bag(Categorical):
 
     name: ClassVar[str] = "bag"
     kind: ClassVar[str] = "bags"
+    holds: ClassVar[str] = "bag"  # of each row: "word", "bag" or "number"
 
     def __post_init__(self) -> None:
         super().__post_init__()

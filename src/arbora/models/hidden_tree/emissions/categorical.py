@@ -23,6 +23,7 @@ class Categorical:
 
     name: ClassVar[str] = "categorical"
     kind: ClassVar[str] = "codes"
+    holds: ClassVar[str] = "word"  # of each row: "word", "bag" or "number"
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "words", tuple(self.words))
@@ -92,6 +93,15 @@ class Categorical:
     def n_words(self) -> int:
         """Cells of completed counts in each state."""
         return self.n_codes
+
+    def log_words(self, params: Floats) -> Floats:
+        """Log-probability of each word, [word, state, component]."""
+        with np.errstate(divide="ignore"):
+            return np.asarray(np.log(params))
+
+    def row_codes(self, values: NDArray[Any]) -> NDArray[Any]:
+        """The word of each row, negative where it is missing."""
+        return values
 
     def row_words(self, values: NDArray[Any]) -> Any:
         """Sparse [row, word]: how often each row has it."""

@@ -151,18 +151,20 @@ def _family(column: str, given: str, summary: Summary) -> Family:
         return Poisson(1.0 / max(summary.mean, 1e-3))
     if not abs(summary.mean) <= LARGEST or not summary.variance <= LARGEST:
         raise SettingError(f"content: column {column!r} holds numbers beyond 1e75; give it in other units")
-    _warn_of_spike(column, summary)
+    spike = spike_line(column, summary)
+    if spike is not None:
+        warnings.warn(spike, ContentWarning, stacklevel=5)
     return Gaussian(summary.mean, max(PRIOR_SHARE * summary.variance, 1e-200) if summary.variance > 0 else 1.0)
 
 
-def _warn_of_spike(column: str, summary: Summary) -> None:
-    if summary.top_share > SPIKE and summary.variance > 0:
-        warnings.warn(
-            f"column {column!r}: one value, {summary.top_value:g}, makes up {summary.top_share:.0%} of it.  A Gaussian "
-            f"state narrows onto such a value; make it missing, give it a flag of its own, or take counts",
-            ContentWarning,
-            stacklevel=6,
-        )
+def spike_line(column: str, summary: Summary) -> str | None:
+    """What to say of a column of which one exact value makes up much; None where none does."""
+    if summary.top_share <= SPIKE or summary.variance <= 0:
+        return None
+    return (
+        f"column {column!r}: one value, {summary.top_value:g}, makes up {summary.top_share:.0%} of it.  A Gaussian "
+        f"state narrows onto such a value; make it missing, give it a flag of its own, or take counts"
+    )
 
 
 # ---- what columns hold ----------------------------------------------------------------------------------------------

@@ -1,6 +1,5 @@
 """Columns: nodes hold several typed values, independent given the state; each column has a family of its own."""
 
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, ClassVar, Protocol
 
@@ -15,12 +14,16 @@ from ....forest.sharing import Contents, SharedForest
 from ....forest.trees import Trees
 from ..kernels.number_marginals import N_MOMENTS, N_PRIOR, number_marginal
 from ..kernels.urns import Urns
+from ..lanes import Workspace, from_lanes, lane_shape
+from ..tree_model import add_into, named
 from . import Rows, Shown
 from .bag import Bag
 from .categorical import Categorical
 from .flag import Flag
 from .gaussian import Gaussian
+from .kernels.evidence import Held, evidence, row_statistics
 from .poisson import Poisson
+from .row_terms import held_rows, in_order, log_tables
 
 START_NODES = 4096  # whose values starts may pick
 CONTENT = "content_"  # the fitted attribute that holds parameters of columns
@@ -33,6 +36,7 @@ class Family(Protocol):
 
     name: ClassVar[str]
     kind: ClassVar[str]  # of the column, as `arbora.forest.content.KINDS` has it
+    holds: ClassVar[str]  # of each row: "word", "bag" or "number"
 
     def header(self) -> list[Any]:
         """Name of the family and its numbers."""
@@ -41,7 +45,11 @@ class Family(Protocol):
         """The parameters, with names that begin as given."""
 
     def log_density(self, values: NDArray[Any], params: Any) -> Floats:
-        """[row, state, component]; 0 where the value is missing."""
+        """[row, state, component]; 0 where the value is missing.  Passes take `row_terms` instead, which says the same.
+
+        Families of words have `n_words`, `log_words`, `from_words`, and `row_codes` or `row_words`; those of numbers
+        have `log_terms`, `row_constant`, `row_moments` and `from_moments`.
+        """
 
     def statistics_tables(self, n_states: int) -> Any:
         """Shapes and bounds of the statistics."""
@@ -143,20 +151,37 @@ class Columns:
             for key, column, family in self._keyed
         }
 
-    def log_densities(self, params: Any, contents: Contents | None) -> Iterator[tuple[str, Floats]]:
-        """Log density of each column, [row, state, component]."""
-        for key, column, family in self._keyed:
-            yield column, family.log_density(self._values(contents, column), params[key])
-
     def rows(self, params: Any, contents: Contents | None) -> Rows:
         """Log densities add over columns; the largest of a row is taken out before the exponential."""
-        total: Any = None
-        for _, more in self.log_densities(params, contents):
-            total = more if total is None else np.add(total, more, out=total)
-        top = total.max(axis=1)
-        offset = np.where(np.isfinite(top), top, 0.0)
-        total -= offset[:, None]
-        return Rows(np.exp(total, out=total), offset)
+        prob, offset = self.lane_rows(params, contents, Workspace())
+        return Rows(from_lanes(prob, self._shape(params)[1]), offset)
+
+    def lane_rows(self, params: Any, contents: Contents | None, workspace: Workspace) -> Rows:
+        """The same with components in lanes, in the memory of a workspace."""
+        n_states, n_components = self._shape(params)
+        lanes = lane_shape(n_components)
+        held, ordered = self._held(contents)
+        n_rows, n_cells = len(held.value), n_states * int(np.prod(lanes))
+        prob = workspace.rows((n_rows, n_states, *lanes))
+        offset = np.empty((n_rows, n_cells // n_states))
+        families = [family for _, _, family in ordered]
+        tables = log_tables([params[key] for key, _, _ in ordered], families, n_cells)
+        constant = np.zeros(n_rows)
+        for _, column, family in self._of_numbers:
+            constant += family.row_constant(self._values(contents, column))
+        evidence(held, tables, constant, prob.reshape(n_rows, n_cells), offset)
+        return Rows(prob, offset[:, :n_components])
+
+    def _held(self, contents: Contents | None) -> tuple[Held, list[tuple[Any, ...]]]:
+        """Rows in the form of kernels, and the columns in their order there."""
+        ordered = in_order(self._keyed)
+        values = [self._values(contents, column) for _, column, _ in ordered]
+        return held_rows(values, [family for _, _, family in ordered]), ordered
+
+    def _shape(self, params: Any) -> tuple[int, int]:
+        """States and components."""
+        first = next(iter(named(params["c0"]).values()))
+        return int(first.shape[-2]), int(first.shape[-1])
 
     def _values(self, contents: Contents | None, column: str) -> Any:
         if contents is None or column not in contents.columns:
@@ -168,9 +193,24 @@ class Columns:
         return {key: family.statistics_tables(n_states) for key, _, family in self._keyed}
 
     def add_statistics(self, sums: Floats, contents: Contents | None, statistics_out: Any) -> None:
-        """Column by column."""
-        for key, column, family in self._keyed:
-            family.add_statistics(self._values(contents, column), sums, statistics_out[key])
+        """All columns in one pass over the sums."""
+        held, ordered = self._held(contents)
+        n_rows, *cells = sums.shape
+        n_cells = int(np.prod(cells))
+        numbers = [family.row_moments(self._values(contents, column)) for _, column, family in self._of_numbers]
+        moments = np.stack(numbers, axis=1) if numbers else np.zeros((n_rows, 0, N_MOMENTS))
+        n_words = sum(family.n_words for _, _, family in self._of_words)
+        by_word, by_number = np.zeros((n_words, n_cells)), np.zeros((len(numbers), N_MOMENTS, n_cells))
+        row_statistics(held, moments, sums.reshape(n_rows, n_cells), by_word, by_number)
+        at = 0
+        for key, _, family in ordered:
+            if family.holds == "number":
+                continue
+            found = family.from_words(by_word[at : at + family.n_words].reshape(family.n_words, *cells))
+            add_into(statistics_out[key], found)
+            at += family.n_words
+        for x, (key, _, family) in enumerate(self._of_numbers):
+            add_into(statistics_out[key], family.from_moments(by_number[x].reshape(N_MOMENTS, *cells)))
 
     def mode(self, statistics: Any, params: Any, prior: float) -> Any:
         """Column by column."""
@@ -230,11 +270,11 @@ class Columns:
 
     @property
     def _of_words(self) -> list[tuple[str, str, Any]]:
-        return [one for one in self._keyed if hasattr(one[2], "n_words")]
+        return [one for one in self._keyed if one[2].holds != "number"]
 
     @property
     def _of_numbers(self) -> list[tuple[str, str, Any]]:
-        return [one for one in self._keyed if not hasattr(one[2], "n_words")]
+        return [one for one in self._keyed if one[2].holds == "number"]
 
     @property
     def n_numbers(self) -> int:

@@ -26,6 +26,7 @@ class Flag:
 
     name: ClassVar[str] = "flag"
     kind: ClassVar[str] = "flags"
+    holds: ClassVar[str] = "word"  # of each row: "word", "bag" or "number"
     n_words: ClassVar[int] = 2  # cells of completed counts in each state: false and true
 
     def header(self) -> list[Any]:
@@ -92,6 +93,15 @@ class Flag:
         """Log P(values), the parameters integrated out, [state, component]."""
         weight, hits = statistics
         return np.asarray(betaln(prior + hits, prior + weight - hits) - betaln(prior, prior))
+
+    def log_words(self, params: Floats) -> Floats:
+        """Log-probability of false and true, [2, state, component]."""
+        with np.errstate(divide="ignore"):
+            return np.stack([np.log1p(-params), np.log(params)])
+
+    def row_codes(self, values: NDArray[Any]) -> NDArray[Any]:
+        """0 or 1 for each row, negative where it is missing."""
+        return np.where(np.isnan(values), -1, values).astype(np.int64)
 
     def row_words(self, values: NDArray[Any]) -> Any:
         """Sparse [row, 2]: whether each row is false or true."""

@@ -46,6 +46,7 @@ class Gaussian:
 
     name: ClassVar[str] = "gaussian"
     kind: ClassVar[str] = "numbers"
+    holds: ClassVar[str] = "number"  # of each row: "word", "bag" or "number"
 
     def __post_init__(self) -> None:
         sound = abs(self.centre) <= LARGEST and 0.0 < self.scale <= LARGEST
@@ -70,6 +71,14 @@ class Gaussian:
         density -= 0.5 * np.log(2.0 * np.pi * params.variance)
         density[np.isnan(values)] = 0.0
         return density
+
+    def log_terms(self, params: Normal) -> tuple[Floats, Floats, Floats]:
+        """Mean, precision over two and constant, as `kernels.evidence.LogTables` takes them."""
+        return params.mean, 0.5 / params.variance, -0.5 * np.log(2.0 * np.pi * params.variance)
+
+    def row_constant(self, values: NDArray[Any]) -> Floats | float:
+        """The part of the log density that no parameter enters and `log_terms` leave out."""
+        return 0.0
 
     def statistics_tables(self, n_states: int) -> Moments:
         """Weights, sums and sums of squares."""

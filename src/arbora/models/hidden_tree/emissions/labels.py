@@ -12,6 +12,7 @@ from ....forest.trees import Trees
 from .. import distributions as dist
 from ..kernels.number_marginals import N_MOMENTS, N_PRIOR
 from ..kernels.urns import Urns
+from ..lanes import Workspace, to_lanes
 from ..tree_model import Table
 from . import Rows, Shown
 
@@ -45,6 +46,11 @@ class Labels:
     def rows(self, params: Floats, contents: Contents | None) -> Rows:
         """The parameters are the evidence."""
         return Rows(params, None)
+
+    def lane_rows(self, params: Floats, contents: Contents | None, workspace: Workspace) -> Rows:
+        """The same with components in lanes."""
+        prob, _ = self.rows(params, contents)
+        return Rows(to_lanes(prob), None)
 
     def statistics_tables(self, n_states: int) -> Table:
         """Counts of labels in states."""

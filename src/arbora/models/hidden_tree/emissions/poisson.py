@@ -33,6 +33,7 @@ class Poisson:
 
     name: ClassVar[str] = "poisson"
     kind: ClassVar[str] = "counts"
+    holds: ClassVar[str] = "number"  # of each row: "word", "bag" or "number"
 
     def __post_init__(self) -> None:
         if not (0.0 < self.rate <= LARGEST and 0.0 < self.shape <= LARGEST):
@@ -57,6 +58,15 @@ class Poisson:
         density -= gammaln(x + 1.0)[:, None, None]
         density[~seen] = 0.0
         return np.asarray(density)
+
+    def log_terms(self, params: Floats) -> tuple[Floats, Floats, Floats]:
+        """Log rate and rate, as `kernels.evidence.LogTables` takes them."""
+        with np.errstate(divide="ignore"):
+            return np.log(params), params, np.zeros_like(params)
+
+    def row_constant(self, values: NDArray[Any]) -> Floats | float:
+        """The part of the log density that no parameter enters and `log_terms` leave out."""
+        return np.asarray(-gammaln(np.where(np.isnan(values), 0.0, values) + 1.0))
 
     def statistics_tables(self, n_states: int) -> Totals:
         """Weights and sums."""

@@ -1,0 +1,1 @@
+"""Loops over arrays; no classes, no checks."""
