@@ -10,7 +10,8 @@ either.  Eight random starts, of which the likeliest is kept; the last column is
 
 digits: 1,797 handwritten digits as trees of connected parts of grey 3, 7, 11 and 15, each inside its parent, below a
 root for all ink.  The label is the number of children.  Area is a count; centre and second moments are numbers, the
-moments missing below three pixels, where they are not defined.  Class: the digit.
+moments missing below three pixels, where they are not defined; or, for comparison, all Gaussian with moments of dots 0.
+Class: the digit.
 
 forests: decision trees of depth 5 at most on bootstrap samples of iris, wine, breast cancer and digits, 60 each.
 Labels say whether a node splits.  Nodes hold impurity, the logarithm of their share of the samples, and the threshold
@@ -88,11 +89,17 @@ def digits() -> tuple[Forest, dict[str, Any]]:
     names = ("row", "column", "height", "width", "slant")
     content: dict[str, Any] = {name: values[:, x + 1] for x, name in enumerate(names)}
     content["area"] = Column.counts(values[:, 0].astype(int))
-    content["zeros"] = np.nan_to_num(values[:, 3])
+    zeros = {f"{name}, 0": np.nan_to_num(values[:, x + 1]) for x, name in enumerate(names)}
+    content |= zeros | {"area, number": values[:, 0]}
     label = [str(n) for n in n_children]
     forest = Forest.from_parents(parent, label, tree=tree, content=content).with_target(bunch.target)
     gaussian = dict.fromkeys(names, "gaussian")
-    return forest, {"labels alone": None, "labels and content": {**gaussian, "area": "poisson"}}
+    trap = dict.fromkeys((*zeros, "area, number"), "gaussian")
+    return forest, {
+        "labels alone": None,
+        "all Gaussian, moments of dots 0": trap,
+        "labels and content": {**gaussian, "area": "poisson"},
+    }
 
 
 # ---- decision trees -------------------------------------------------------------------------------------------------

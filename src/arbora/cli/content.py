@@ -47,7 +47,8 @@ def setting(content: str | None, forest: Any) -> Any:
         return "auto"
     kinds = forest.content_kinds
     families = {name: family or DEFAULTS[kinds[name]] if name in kinds else family for name, family in asked.items()}
-    families = {name: None if name == "label" and family == "none" else family for name, family in families.items()}
+    if "label" in families:
+        families["label"] = None if families["label"] == "none" else families["label"] or "categorical"
     lost = [name for name in families if name != "label" and name not in kinds]
     if lost:
         held = ", ".join(kinds) or "none"
@@ -74,7 +75,7 @@ def lines(model: Any, forest: Any) -> tuple[list[str], list[str], dict[str, Any]
         told.append(f"Content: {', '.join(f'{name} ({family})' for name, family in taken.items())}.")
     if unused:
         warned.append(f"this model does not use {', '.join(unused)}; --content takes columns of content")
-    facts = {"taken": taken, "unused": unused}
+    facts: dict[str, Any] = {"taken": taken, "unused": unused}
     if forest.in_memory is not None:
         facts |= _figures(model, forest.in_memory)
         told += _speaking(facts["scores"])

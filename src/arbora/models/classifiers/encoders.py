@@ -5,6 +5,9 @@ from typing import Any
 from sklearn.base import clone
 
 from ...errors import SettingError
+from ...forest.content import empty_column
+from ...forest.content_rows import LABEL
+from ...forest.forest import Forest
 from ..hidden_tree.mixture import HiddenTreeMixture
 from ..patterns.transformer import TreePatterns
 
@@ -38,3 +41,11 @@ def seeded(estimator: Any, seed: int) -> Any:
 def has_patterns(encoder: Any) -> bool:
     """Whether every column of the encoder is one pattern, so that patterns never seen can be counted."""
     return isinstance(encoder, TreePatterns) and encoder.n_hashed is None
+
+
+def no_trees(encoder: Any) -> Forest:
+    """An empty forest with the columns that an encoder takes."""
+    emission: Any = getattr(getattr(encoder, "spec_", None), "emission", None)
+    wanted = () if emission is None else emission.wanted
+    content = {one.name: empty_column(one.kind, 0) for one in wanted if one.name != LABEL}
+    return Forest.from_nested([]).with_content(content)

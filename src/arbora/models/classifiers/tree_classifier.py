@@ -24,7 +24,7 @@ from ..on_page import OnPage
 from ..patterns.transformer import TreePatterns
 from . import pattern_surprise as ps
 from . import readout as ro
-from .encoders import has_patterns, make_encoder, seeded
+from .encoders import has_patterns, make_encoder, no_trees, seeded
 from .forest_classifier import ForestClassifier, split_off, surprise_of
 
 Floats = NDArray[np.float64]
@@ -359,7 +359,7 @@ class TreeClassifier(ForestClassifier):
         self.encoder_ = restore(header["encoder"], ro.below("encoder", arrays))
         if not isinstance(self.encoder_, ForestEstimator) or not hasattr(self.encoder_, "transform"):
             raise ValueError(f"a {type(self.encoder_).__name__} encodes no trees")
-        n_columns = self.encoder_.transform(Forest.from_nested([])).shape[1]
+        n_columns = self.encoder_.transform(no_trees(self.encoder_)).shape[1]
         check_array("columns_", self.columns_, np.int64, (None,), 0, n_columns - 1)
         if not len(self.columns_):
             raise ValueError("the read-out sees no column of the codes")
