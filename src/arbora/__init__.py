@@ -31,6 +31,7 @@ _HOME = {
     "edit_distances": "models.edit.distance",
     "edit_mapping": "models.edit.distance",
     "union_distances": "models.unions.union_costs",
+    "Watcher": "watch.watcher",
     "load": "models",
     "TreeUnion": "models",
     **dict.fromkeys(MODELS, "models"),
@@ -65,6 +66,7 @@ if TYPE_CHECKING:
     from .models import *
     from .models.edit.distance import edit_distance, edit_distances, edit_mapping
     from .models.unions.union_costs import union_distances
+    from .watch.watcher import Watcher
 
 
 def __getattr__(name: str) -> "Any":

@@ -75,14 +75,14 @@ def find(
                 f"({', '.join(FORMATS)})"
             )
     report(found, str(paths[0]) if len(paths) == 1 else "the files")
-    return Inputs(found.files, format, _options(format, options), {**found.not_read, **others})
+    return Inputs(found.files, format, reader_options(format, options), {**found.not_read, **others})
 
 
 def find_like_training(
     model: Any, paths: Sequence[Path], format: str | None, options: Sequence[str] | None, teller: Teller
 ) -> Inputs:
     """As `find`; what is not said is as the trees of the model were read, and what differs is told."""
-    trained = _trained(model)
+    trained = trained_by(model)
     if trained is None:
         return find(paths, format, options)
     inputs = find(paths, format, options, trained["format"])
@@ -111,7 +111,7 @@ def _told(format: str, option: Option, options: Mapping[str, str]) -> str:
     return f"{option.name} {typed}" if typed == "left out" else f"{option.name}={typed}"
 
 
-def _trained(model: Any) -> dict[str, Any] | None:
+def trained_by(model: Any) -> dict[str, Any] | None:
     """How a model, perhaps from a stranger, says that its trees were read, if that makes sense to us."""
     try:
         reading = model.provenance_["reading"]
@@ -275,7 +275,7 @@ def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:
     return first
 
 
-def _options(format: str, options: Sequence[str] | None) -> dict[str, str]:
+def reader_options(format: str, options: Sequence[str] | None) -> dict[str, str]:
     """KEY=VALUE as typed, once the reader is known to take it."""
     given: dict[str, str] = {}
     for typed in options or ():

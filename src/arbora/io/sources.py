@@ -47,7 +47,8 @@ class Sink:
 
     `take(forest, position)` gets each part, and where the next one begins; reading starts at `start`, and then
     `class_kind` is the kind of the known classes before it, as numpy calls it, or empty if there are none.  With
-    `own_classes` those of the reader are kept, and must be of one kind.
+    `own_classes` those of the reader are kept, and must be of one kind.  `aside` is called with the reason for each bad
+    file or line that is left out; then neither a warning nor an error is.
     """
 
     def __init__(
@@ -57,7 +58,9 @@ class Sink:
         start: Position = Position(),  # noqa: B008
         class_kind: str | None = None,
         own_classes: bool = True,
+        aside: Callable[[str], None] | None = None,
     ):
+        self.aside = aside
         self.take, self.max_nodes, self.start, self.class_kind = take, max_nodes, start, class_kind
         self.own_classes = own_classes
         self.file, self.taken_at = start.file, start
@@ -291,7 +294,8 @@ def _read(
     if policy.max_bytes < 1:
         raise ReadError(f"max_bytes={policy.max_bytes}; wanted 1 or more")
     files = find_files(source, (format,))
-    sink, skipped, empty = _sink.get(), _Skipped(), list[str]()
+    sink, empty = _sink.get(), list[str]()
+    skipped = _Skipped(None if sink is None else sink.aside)
     columns = Columns() if sink is None else Columns(sink.own_classes, sink.class_kind)
     with Progress("reading", len(files), policy.progress) as bar:
         for number, path in enumerate(files):
@@ -319,7 +323,7 @@ def _read(
                         finish(columns)
                     sink.flush(columns, policy, Position(number + 1))
             bar.advance()
-    if skipped.reasons and not columns.name and not (sink is not None and sink.took_trees()):
+    if skipped.told is None and skipped.reasons and not columns.name and not (sink is not None and sink.took_trees()):
         raise ReadError(f"nothing could be read; the first reason: {skipped.reasons[0]}")
     skipped.warn()
     if empty and len(files) > 1:
@@ -336,15 +340,18 @@ def _read(
 class _Skipped:
     """The files and lines that were left out, and why."""
 
-    def __init__(self) -> None:
+    def __init__(self, told: Callable[[str], None] | None = None) -> None:
         self.reasons: list[str] = []
+        self.told = told  # who is told of each at once
 
     def add(self, reason: str) -> None:
         self.reasons.append(reason)
+        if self.told is not None:
+            self.told(reason)
 
     def warn(self) -> None:
         """Warn once, with the count and the first reason."""
-        if self.reasons:
+        if self.reasons and self.told is None:
             n = len(self.reasons)
             count = "1 bad file or line was" if n == 1 else f"{n} bad files or lines were"
             text = f"{count} left out; the first: {self.reasons[0]}"

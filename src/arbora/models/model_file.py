@@ -26,7 +26,7 @@ class SavedEstimator(OnPage, BaseEstimator):
 
     #: Fitted attributes written to a model file: arrays, numbers, text, or None.
     _saved: ClassVar[tuple[str, ...]] = ()
-    #: The same, of those that not every model has; dicts of arrays.
+    #: The same, of those that not every model has; arrays, or dicts of arrays.
     _saved_if_there: ClassVar[tuple[str, ...]] = ()
 
     def save(self, path: str | os.PathLike[str]) -> None:
@@ -107,7 +107,8 @@ class SavedEstimator(OnPage, BaseEstimator):
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         """Put saved attributes back."""
-        there = [name for name in self._saved_if_there if any(key.startswith(f"{name}.") for key in arrays)]
+        heads = {key.split(".", 1)[0] for key in arrays}
+        there = [name for name in self._saved_if_there if name in heads]
         for name in (*self._saved, *there):
             parts = {key.split(".", 1)[1]: x for key, x in arrays.items() if key.startswith(f"{name}.")}
             value = arrays[name] if name in arrays else parts or header["attributes"].get(name)

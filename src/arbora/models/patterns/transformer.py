@@ -19,7 +19,7 @@ from ..settings import check_choice, check_count
 from ..sparse_frames import SparseFrames
 from . import families as fm
 from .sizes import label_by_size
-from .table import Known, PatternTable, Writer, choose, count_known, from_arrays, known_of, learn
+from .table import Known, Learnt, PatternTable, Writer, choose, count_known, from_arrays, known_of, learn
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -70,6 +70,8 @@ class TreePatterns(SparseFrames, TransformerMixin, ForestEstimator):
         One occurrence of each pattern: training tree, and node of that tree.
     n_trees_seen_ : int
         Number of training trees.
+    without_column_ : ndarray of shape (n_families,)
+        Share of the patterns of each family, counted once per training tree, that have no column.
 
     Examples
     --------
@@ -88,6 +90,7 @@ class TreePatterns(SparseFrames, TransformerMixin, ForestEstimator):
         "n_trees_seen_",
         "provenance_",
     )
+    _saved_if_there: ClassVar[tuple[str, ...]] = ("without_column_",)
 
     def __init__(
         self,
@@ -147,6 +150,7 @@ class TreePatterns(SparseFrames, TransformerMixin, ForestEstimator):
         self.vocabulary_ = forest.vocabulary
         self.n_trees_seen_ = forest.n_trees
         if self.n_hashed is not None:
+            self.__dict__.pop("without_column_", None)
             self.keys_ = None
             self.example_ = np.zeros((0, 2), np.int64)
             with_it = np.zeros(self.n_hashed, np.int64)
@@ -161,7 +165,9 @@ class TreePatterns(SparseFrames, TransformerMixin, ForestEstimator):
         else:
             held.append(fm.find_patterns(forest.in_memory, names))
             parts = [(forest.n_trees, held[0])]
-        table, with_it, example = choose(learn(parts, names), names, self.min_trees, self.max_patterns)
+        learnt = learn(parts, names)
+        table, with_it, example = choose(learnt, names, self.min_trees, self.max_patterns)
+        self.without_column_ = _without_column(learnt, table, with_it)
         self.keys_ = table.to_arrays()
         self.document_frequency_, self.example_ = with_it, example
         self._table = table
@@ -232,7 +238,7 @@ class TreePatterns(SparseFrames, TransformerMixin, ForestEstimator):
 
     def _hashed(self, forest: Trees) -> Iterator[Any]:
         return forest.over_parts(
-            _hashed_part, None, list(self.families), _label_hashes(forest.vocabulary), self.n_hashed
+            _hashed_part, None, list(self.families), label_hashes(forest.vocabulary), self.n_hashed
         )
 
     def _weighed(self, counts: Any) -> Any:
@@ -303,6 +309,8 @@ class TreePatterns(SparseFrames, TransformerMixin, ForestEstimator):
             check_array("example_", self.example_, np.int64, (n_columns, 2), 0)
         elif self.keys_ is not None:
             raise ValueError("hashed columns have no patterns")
+        if "without_column_" in vars(self):
+            check_array("without_column_", self.without_column_, np.float64, (len(self.families),), 0.0, 1.0)
         check_array("document_frequency_", self.document_frequency_, np.int64, (n_columns,), 0, self.n_trees_seen_)
         return self
 
@@ -312,6 +320,13 @@ def check_families(given: Any) -> None:
     names = list(given) if isinstance(given, (list, tuple)) else []
     if not names or len(set(map(str, names))) != len(names) or any(name not in fm.FAMILIES for name in names):
         raise SettingError(f"families={given!r}; wanted a list of different ones of {', '.join(fm.FAMILIES)}")
+
+
+def _without_column(learnt: Learnt, table: PatternTable, with_it: Ints) -> Floats:
+    """Share of the patterns of each family that are no column, each counted once per tree."""
+    kept = np.bincount(table.family_of_columns(), with_it, len(table.families))
+    every = np.array([learnt.n_trees_with[family].sum() for family in table.families])
+    return np.asarray(1.0 - kept / np.maximum(every, 1)).clip(0.0, 1.0)
 
 
 # ---- part by part, so that workers can do it ------------------------------------------------------------------------
@@ -345,7 +360,7 @@ def unit_rows(rows: Any) -> Any:
     return rows
 
 
-def _label_hashes(vocabulary: Sequence[str]) -> Ints:
+def label_hashes(vocabulary: Sequence[str]) -> Ints:
     """A number per label code from its text alone: missing, unseen, and the vocabulary."""
     texts = [b"0", b"1", *(b"2" + word.encode("utf-8", "surrogatepass") for word in vocabulary)]
     digests = b"".join(hashlib.blake2b(text, digest_size=8).digest() for text in texts)

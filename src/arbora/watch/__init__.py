@@ -1,0 +1,1 @@
+"""Models that live with a stream: groups of new trees, new groups, drift, and what to keep."""
