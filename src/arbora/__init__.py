@@ -12,7 +12,7 @@ TYPE_CHECKING = False  # typing's own would take longer to import than all the r
 if TYPE_CHECKING:
     from typing import Any
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"
 
 # Public name -> module that defines it.
 _HOME = {
