@@ -1,4 +1,4 @@
-"""What a page says of columns of content: distributions by group, which column speaks, average nodes of states."""
+"""What a page says of columns of content: distributions by group, which column decides, average nodes of states."""
 
 from typing import Any
 
