@@ -250,6 +250,17 @@ def test_moves_leave_the_sums_right(some, tables):
     np.testing.assert_allclose(groups.logs, fresh.logs)
 
 
+def test_logs_are_those_of_the_counts_with_and_without_a_table(some, tables):
+    label = np.random.default_rng(2).integers(0, 5, 40)
+    groups = mg.seat(some, tables, label)
+    np.testing.assert_allclose(groups.logs, np.log(tables.alpha[:, None] + groups.count), rtol=1e-14)
+    none = tables._replace(log_start=np.zeros_like(tables.log_start), log_at=np.zeros(0))
+    assert np.array_equal(mg.seat(some, none, label).logs, groups.logs)
+    slots = mg.in_use(groups)
+    scores = [group_sweeps.score_all(some.rows, each, groups, slots) for each in (tables, none)]
+    assert np.array_equal(*scores)
+
+
 def test_log_posterior_ignores_numbers_order_and_duplicate_columns(some, tables):
     label = np.random.default_rng(0).integers(0, 4, 40)
     base = joint(some, tables, label)

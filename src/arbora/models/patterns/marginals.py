@@ -127,9 +127,10 @@ def make_tables(corpus: Corpus, strengths: Floats, power: float, prior: Partitio
     rise = gammaln(strengths[:, None] + np.arange(longest + 1))
     n = corpus.n_trees
     weight, part = log_weight(prior, np.arange(n + 2)), log_part(prior, n, n + 1)
-    return Tables(
-        alpha, np.log(alpha), strengths.copy(), rise, weight, part, size_shift(prior), power / corpus.n_families
-    )
+    start = np.append(0, np.cumsum(np.bincount(corpus.rows.column, minlength=len(alpha)) + 1))  # a place per count
+    logs = group_sweeps.logs_by_count(alpha, start)
+    by, shift = power / corpus.n_families, size_shift(prior)
+    return Tables(alpha, np.log(alpha), strengths.copy(), rise, weight, part, shift, by, start, logs)
 
 
 def with_concentration(tables: Tables, prior: PartitionPrior, n: int) -> Tables:

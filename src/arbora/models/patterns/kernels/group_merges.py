@@ -6,7 +6,7 @@ import numpy as np
 
 from ....inference.kernels.two_data import choose_two
 from ....jit import jit
-from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, move_tree, n_groups_of
+from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, log_with, move_tree, n_groups_of
 
 
 @jit
@@ -119,7 +119,7 @@ def absorb_group(tables, groups, a, b):
     for j in range(groups.count.shape[0]):
         if groups.count[j, b] > 0:
             groups.count[j, a] += groups.count[j, b]
-            groups.logs[j, a] = math.log(tables.alpha[j] + groups.count[j, a])
+            groups.logs[j, a] = log_with(tables, j, groups.count[j, a])
             groups.count[j, b] = 0
             groups.logs[j, b] = tables.log_alpha[j]
     for f in range(groups.total.shape[0]):
@@ -133,9 +133,8 @@ def absorb_group(tables, groups, a, b):
 
 
 @jit
-def _joined_with(tables, groups, a, gain_out):
-    """`joined` of slot a with every other, in gain_out[a] and its column."""
-    n_slots = gain_out.shape[0]
+def _joined_with(tables, groups, a, n_slots, gain_out):
+    """`joined` of slot a with every other of the first slots, in gain_out[a] and its column."""
     for k in range(n_slots):
         gain_out[a, k] = 0.0
     for j in range(groups.count.shape[0]):
@@ -174,7 +173,7 @@ def merge_allowed(tables, groups, apart_out, least, always):
     joined = np.zeros((n_slots, n_slots))
     for a in range(n_slots):
         if groups.size[a] > 0:
-            _joined_with(tables, groups, a, joined)
+            _joined_with(tables, groups, a, a, joined)
     pair = np.empty((n_slots, 2), np.int64)
     gain = np.empty(n_slots)
     n_done = 0
@@ -194,7 +193,7 @@ def merge_allowed(tables, groups, apart_out, least, always):
         for k in range(n_slots):
             apart_out[x, k] |= apart_out[y, k]
             apart_out[k, x] = apart_out[x, k]
-        _joined_with(tables, groups, x, joined)
+        _joined_with(tables, groups, x, n_slots, joined)
         pair[n_done, 0], pair[n_done, 1], gain[n_done] = x, y, best
         n_done += 1
         n_groups -= 1

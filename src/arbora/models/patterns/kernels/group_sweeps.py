@@ -34,6 +34,8 @@ class Tables(NamedTuple):
     log_part: NDArray[np.float64]  # [number of groups]
     size_shift: float  # e of W(m) = Gamma(m + e) / Gamma(1 + e)
     power: float  # by which every log marginal is multiplied: power / number of families
+    log_start: NDArray[np.int64]  # [pattern]: where its logarithms start, and their end
+    log_at: NDArray[np.float64]  # log(alpha + 0), log(alpha + 1), ... of one pattern after another
 
 
 class Groups(NamedTuple):
@@ -44,6 +46,23 @@ class Groups(NamedTuple):
     logs: NDArray[np.float64]  # [pattern, slot]: log(alpha + count)
     total: NDArray[np.int64]  # [family, slot]
     size: NDArray[np.int64]  # [slot]: trees
+
+
+@jit
+def logs_by_count(alpha, log_start):
+    """log(alpha + count) of every pattern, for counts from 0 on."""
+    out = np.empty(log_start[-1])
+    for j in range(alpha.shape[0]):
+        for c in range(log_start[j + 1] - log_start[j]):
+            out[log_start[j] + c] = math.log(alpha[j] + c)
+    return out
+
+
+@jit
+def log_with(tables, j, c):
+    """log(alpha + count) of a pattern; computed where the table ends, which is made for given trees."""
+    at = tables.log_start[j] + c
+    return tables.log_at[at] if at < tables.log_start[j + 1] else math.log(tables.alpha[j] + c)
 
 
 @jit
@@ -64,7 +83,7 @@ def seat(rows, tables, label, n_slots):
     for j in range(n_patterns):
         for k in range(n_slots):
             c = count[j, k]
-            logs[j, k] = math.log(tables.alpha[j] + c) if c > 0 else tables.log_alpha[j]
+            logs[j, k] = log_with(tables, j, c) if c > 0 else tables.log_alpha[j]
     return label.copy(), count, logs, total, size
 
 
@@ -75,7 +94,7 @@ def move_tree(rows, tables, groups, n, k, sign):
         j = rows.column[e]
         groups.count[j, k] += sign
         c = groups.count[j, k]
-        groups.logs[j, k] = math.log(tables.alpha[j] + c) if c > 0 else tables.log_alpha[j]
+        groups.logs[j, k] = log_with(tables, j, c) if c > 0 else tables.log_alpha[j]
     for f in range(rows.size.shape[1]):
         groups.total[f, k] += sign * rows.size[n, f]
     groups.size[k] += sign
@@ -93,7 +112,7 @@ def score_groups(rows, tables, groups, n, n_slots, score_out):
         for k in range(n_slots):
             score_out[k] += groups.logs[j, k]
         if own >= 0:
-            mine += math.log(tables.alpha[j] + (groups.count[j, own] - 1))
+            mine += log_with(tables, j, groups.count[j, own] - 1)
     if own >= 0:
         score_out[own] = mine
     for f in range(rows.size.shape[1]):

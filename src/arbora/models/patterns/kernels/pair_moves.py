@@ -11,7 +11,7 @@ import math
 import numpy as np
 
 from ....jit import jit
-from .group_merges import absorb_group, joined_marginal, log_predictive, log_sizes, put_group
+from .group_merges import absorb_group, joined_marginal, log_sizes, put_group
 from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, move_tree, n_groups_of, score_groups
 
 SHARED_OUT = 3
@@ -64,11 +64,13 @@ def _launch(rng, rows, tables, first, second, others):
         np.zeros((rows.size.shape[1], 2), np.int64),
         np.zeros(2, np.int64),
     )
+    score = np.empty(2)
     move_tree(rows, tables, sides, first, 0, 1)
     move_tree(rows, tables, sides, second, 1, 1)
     for x in range(others.shape[0]):
         n = others[x]
-        gain = tables.power * (log_predictive(rows, tables, sides, n, 1) - log_predictive(rows, tables, sides, n, 0))
+        score_groups(rows, tables, sides, n, 2, score)
+        gain = tables.power * (score[1] - score[0])
         gain += _log_odds(tables, sides.size[0], sides.size[1])
         side = 1 if rng.random() < _chance(gain) else 0
         move_tree(rows, tables, sides, n, side, 1)
