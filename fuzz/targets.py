@@ -127,6 +127,7 @@ ON_TREES: dict[str, Callable[[], Any]] = {
     "GenerativeTreeClassifier": lambda: ab.GenerativeTreeClassifier(ab.HiddenTree(2, max_iter=2), random_state=0),
     "TransducerClassifier": lambda: ab.TransducerClassifier(2, max_iter=2, calibration=None, random_state=0),
     "TreeTransducer": lambda: ab.TreeTransducer(2, tie=["switch"], max_iter=2, random_state=0),
+    "TreeTranslator": lambda: ab.TreeTranslator(2, 2, max_iter=2, tol=0, n_draws=2, random_state=0),
 }
 ON_ROWS: dict[str, Callable[[], Any]] = {
     "DPGaussianMixture": lambda: ab.DPGaussianMixture(n_iter=4, n_chains=1, random_state=0),
@@ -144,7 +145,7 @@ def samples_for(kind: str) -> Any:
 
 def outputs_for(kind: str) -> Any:
     """What a model of this kind learns besides; None: what the samples have themselves."""
-    return _trees().label % 2 if kind == "TreeTransducer" else None
+    return {"TreeTransducer": _trees().label % 2, "TreeTranslator": _trees()}.get(kind)
 
 
 def good_file(kind: str) -> Path:
@@ -176,6 +177,10 @@ def _use(kind: str, path: Path) -> None:
 
 def use_model(model: Any, data: Any) -> None:
     """Everything that a fitted model tells of data; it must be told, and be numbers."""
+    if isinstance(model, ab.TreeTranslator):  # its predictions are trees, and its scores are of pairs
+        values = np.concatenate([model.predict_proba(data).ravel(), model.score_samples(data, data)])
+        assert not np.isnan(values).any()
+        return
     for method in ("predict", "predict_proba", "predict_levels", "transform", "score_samples", "surprise", "decode"):
         conditional = isinstance(model, ab.TransducerClassifier)  # which has nothing to say about trees themselves
         if hasattr(model, method) and not (conditional and method == "surprise"):

@@ -19,6 +19,7 @@ LAYERS = (
     ("models.bhmc", "models.edit", "models.gaussian", "models.grammar", "models.hidden_tree"),
     ("models.transducer",),
     ("models.classifiers", "models.unions"),
+    ("models.translation",),
     ("datasets", "watch"),
     ("plot",),
     ("report",),

@@ -31,6 +31,7 @@ if TYPE_CHECKING:
     from .patterns.mixture import PatternMixture as PatternMixture
     from .patterns.transformer import TreePatterns as TreePatterns
     from .transducer.transducer import TreeTransducer as TreeTransducer
+    from .translation.translator import TreeTranslator as TreeTranslator
     from .unions.embedding import UnionEmbedding as UnionEmbedding
     from .unions.mixture import TreeUnionMixture as TreeUnionMixture
     from .unions.tree_union import TreeUnion as TreeUnion

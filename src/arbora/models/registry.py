@@ -170,6 +170,7 @@ MODELS = {
         warm_up=({"n_states": 2, "max_iter": 2, "random_state": 0},),
     ),
     "TreeTransducer": Model("transducer.transducer"),
+    "TreeTranslator": Model("translation.translator"),
     "TreePatterns": Model("patterns.transformer", ("codes",)),
     "SlotLabelCounts": Model("classifiers.slot_label_counts", ("codes",)),
 }

@@ -31,10 +31,21 @@ def draw_forest(
     skeleton: Forest | None,
 ) -> Forest:
     """Trees with their component as target: shapes first (or given), then labels from the leaves up."""
+    proba = np.tile(params.weight, (n_samples, 1)) if skeleton is None else shape_posterior(model, params, skeleton)
+    return draw_given(rng, model, params, vocabulary, draw_rows(rng, proba), skeleton)
+
+
+def draw_given(
+    rng: np.random.Generator,
+    model: HiddenModel,
+    params: MixtureParams,
+    vocabulary: tuple[str, ...],
+    component: NDArray[np.int64],
+    skeleton: Forest | None = None,
+) -> Forest:
+    """One tree of each of these components, which are the target; `skeleton` gives the shapes."""
     if not vocabulary and model.emission.by_label:
         raise ArboraError("sample: the model has no labels to draw")
-    proba = np.tile(params.weight, (n_samples, 1)) if skeleton is None else shape_posterior(model, params, skeleton)
-    component = draw_rows(rng, proba)
     shape = model.draw_shapes(rng, params.tree, component) if skeleton is None else skeleton
     shape = shape.with_content(_nothing(model, shape.n_nodes))
     lane = np.repeat(component, shape.sizes)

@@ -1,0 +1,1 @@
+"""Trees from trees of other shapes."""
