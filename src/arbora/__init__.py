@@ -32,6 +32,7 @@ _HOME = {
     "edit_mapping": "models.edit.distance",
     "union_distances": "models.unions.union_costs",
     "Watcher": "watch.watcher",
+    "describe_clusters": "artefacts",
     "load": "models",
     "TreeUnion": "models",
     **dict.fromkeys(MODELS, "models"),
@@ -54,6 +55,7 @@ _MODULES = {
 __all__ = sorted(_HOME)
 
 if TYPE_CHECKING:
+    from .artefacts import describe_clusters
     from .errors import ArboraError, ForestError, ModelFileError, ReadError
     from .evaluate.hierarchy import Hierarchy
     from .forest.content import Column

@@ -17,7 +17,7 @@ LAYERS = (
     ("models",),
     ("models.patterns",),
     ("models.bhmc", "models.edit", "models.gaussian", "models.grammar", "models.hidden_tree"),
-    ("models.transducer",),
+    ("models.transducer", "artefacts"),
     ("models.classifiers", "models.unions"),
     ("models.translation",),
     ("datasets", "watch"),

@@ -10,7 +10,7 @@ from .root import app
 # They add their commands, in this order.
 # isort: off
 from . import trees, cluster, predict, watch, demo, train, classify, label_nodes  # noqa: F401
-from . import distances, hierarchy, report, warmup  # noqa: F401
+from . import describe, distances, hierarchy, report, warmup  # noqa: F401
 # isort: on
 
 __all__ = ["app", "main"]
