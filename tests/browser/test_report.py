@@ -14,7 +14,8 @@ import pytest
 
 import arbora as ab
 from arbora.datasets import make_documents
-from arbora.report import write_report
+from arbora.evaluate.hierarchy import Hierarchy
+from arbora.report import Context, gather, render, write_report
 
 pytestmark = pytest.mark.compiled
 
@@ -48,6 +49,18 @@ def browser() -> Iterator[Any]:
         found.close()
 
 
+def three_levels() -> str:
+    """The page of a hierarchy whose first two levels have the same groups."""
+    rows = np.repeat([0.0, 1.0, 5.0, 6.0], 4)[:, None] + np.linspace(0, 0.1, 16)[:, None] * [1.0, -1.0]
+    halves, quarters = np.repeat([0, 1], 8), np.repeat([0, 1, 2, 3], 4)
+    tree = ab.BHMC(3, branching=2, n_iter=24, n_chains=2, random_state=0, n_projected=None).fit(rows)
+    levels = [halves, halves, quarters]
+    found = {"hierarchy_": Hierarchy.from_levels(levels), "level_labels_": np.array(levels)}
+    tree.__dict__.pop("level_labels_", None)
+    tree.__class__ = type("Found", (ab.BHMC,), found)
+    return render(gather(tree, rows, Context(target=[f"class {n}" for n in halves])))
+
+
 @pytest.fixture(scope="module")
 def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A page of each kind; the documents of the first have harmful names, labels and classes."""
@@ -63,6 +76,7 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     rows = np.random.default_rng(0).normal(size=(30, 3)) + 4.0 * (np.arange(30) % 3)[:, None]
     tree = ab.BHMC(2, branching=3, n_iter=24, n_chains=2, random_state=0, n_projected=None).fit(rows)
     tree.report(rows, where / "hierarchy.html", target=[f"class {n % 3}" for n in range(30)])
+    (where / "levels.html").write_text(three_levels())
     patterns = ab.PatternMixture(3, n_chains=1, n_iter=2, random_state=0).fit(trees)
     patterns.report(trees, where / "patterns.html")
     few = trees[::4]
@@ -174,6 +188,98 @@ def test_the_slider_parts_groups_and_goes_back(visit: Open) -> None:
     page.screenshot(path=SCREENSHOTS / "patterns-finer.png", full_page=True)
     page.get_by_role("button", name="Fewer clusters").click()
     assert page.locator("#groups article").count() == found
+
+
+def test_pictures_are_saved_as_svg_and_png(visit: Open, tmp_path: Path) -> None:
+    from xml.etree import ElementTree as ET
+
+    page = visit("clusters")
+    for section, what in (("#map", "circle"), ("#sizes", "path"), ("#fit", "path"), ("#groups", "text")):
+        for kind in ("SVG", "PNG"):
+            with page.expect_download() as started:
+                page.locator(f"{section} .saves").get_by_role("button", name=kind).first.click()
+            path = tmp_path / started.value.suggested_filename
+            started.value.save_as(path)
+            if kind == "PNG":
+                assert path.read_bytes().startswith(b"\x89PNG")
+                assert path.stat().st_size > 2_000
+                continue
+            root = ET.parse(path).getroot()  # noqa: S314 (written by our own page)
+            assert root.tag == "{http://www.w3.org/2000/svg}svg"
+            found = [one for one in root.iter() if one.tag.rpartition("}")[2] in (what, "path")]
+            assert len(found) >= 3
+            assert not [one for one in root.iter() if "class" in one.attrib or "var(" in str(one.attrib)]
+
+
+def test_what_is_chosen_stands_in_the_address_and_comes_back(visit: Open) -> None:
+    page = visit("patterns")
+    page.get_by_role("button", name="Fewer clusters").click()
+    page.get_by_label("Places by").select_option("1")
+    page.locator("#map .legend button").first.click()
+    page.locator("nav a", has_text="All trees").click()
+    page.wait_for_function("location.hash.startsWith('#list&')")
+    address, shown = page.url, page.locator("#groups article:visible h3").all_inner_texts()
+    assert {part.split("=")[0] for part in address.partition("#")[2].split("&")} == {
+        "list",
+        "groups",
+        "places",
+        "focus",
+    }
+    page.goto("about:blank")
+    page.goto(address)
+    page.wait_for_selector("body[data-ready=true]")
+    assert page.url == address
+    assert page.get_by_label("Places by").input_value() == "1"
+    assert page.locator("#groups article:visible h3").all_inner_texts() == shown
+
+
+def test_an_address_of_nonsense_does_no_harm(visit: Open) -> None:
+    page = visit("clusters")
+    page.evaluate("location.hash = 'map&focus=999&places=7&pick=-1&groups=x&other=1&colour=99'")
+    assert page.locator("#groups article:visible").count() == 5
+
+
+def test_tables_and_artefacts_are_copied(visit: Open) -> None:
+    page = visit("clusters")
+    page.context.grant_permissions(["clipboard-read", "clipboard-write"])
+    page.locator("#list").get_by_role("button", name="Copy table").click()
+    rows = page.evaluate("navigator.clipboard.readText()").splitlines()
+    assert len(rows) == 41  # every tree, not only those of the first page
+    assert rows[0].startswith("tree\tcluster")
+    card = page.locator("#groups article").first
+    card.locator("details.copy summary").click()
+    card.get_by_role("button", name="Copy Skeleton").click()
+    text = page.evaluate("navigator.clipboard.readText()")
+    assert text == card.locator("details.copy pre").first.inner_text()
+    assert text.splitlines()[0].endswith("1.00")
+
+
+def test_controls_are_large_enough_for_a_finger(visit: Open) -> None:
+    for name in PAGES:
+        page = visit(name)
+        page.evaluate("document.querySelectorAll('details').forEach(d => { d.open = true; })")
+        small = page.evaluate("""() => [...document.querySelectorAll('button, select, input, summary, th a')]
+            .filter(e => e.getClientRects().length).map(e => [e.outerHTML.slice(0, 90), e.getBoundingClientRect()])
+            .filter(([, r]) => Math.min(r.width, r.height) < 23.9).map(([text]) => text)""")
+        assert small == []
+
+
+def test_every_level_is_described_and_equal_levels_are_one(visit: Open) -> None:
+    page = visit("levels")
+    assert "Levels 1 and 2" in page.locator("#agreement").inner_text()
+    assert page.locator("#groups h3.gap").all_inner_texts() == ["Levels 1 and 2", "Level 3"]
+    assert page.locator("#groups article").count() == 2 + 4
+    assert "of group 1 of levels 1 and 2" in page.locator("#groups article").last.inner_text()
+    assert page.locator("#hierarchy svg text.tick", has_text="level").all_inner_texts() == ["levels 1 and 2", "level 3"]
+    assert page.get_by_label("Colour by").locator("option").count() == 3
+
+
+def test_the_legend_shows_known_classes(visit: Open) -> None:
+    page = visit("clusters")
+    page.get_by_label("Colour by").select_option("1")
+    rows = page.locator("#map .legend li.row")
+    assert rows.count() == 5
+    assert rows.first.evaluate("e => getComputedStyle(e).opacity") == "1"
 
 
 def test_documents_cannot_harm(visit: Open) -> None:

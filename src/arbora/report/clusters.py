@@ -129,6 +129,9 @@ def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, A
         "lines": [],
         "warned": _unseen(model, forest),
     }
+    from .to_copy import gather_to_copy
+
+    gather_to_copy(grouped, page["groups"], numbers)
     if grouped.noun == "cluster":
         from .finer import gather_finer
         from .levels import gather_levels

@@ -14,6 +14,7 @@ SCRIPTS = (
     "dom.js",
     "charts.js",
     "trees.js",
+    "saving.js",
     "map.js",
     "panels.js",
     "hierarchy.js",

@@ -1,6 +1,7 @@
 """The page of rows sorted into a hierarchy: the tree, its levels, paths and their probabilities, chains."""
 
 import hashlib
+import itertools
 from typing import Any, cast
 
 import numpy as np
@@ -18,6 +19,7 @@ from .posterior import chain_facts, group_count, together, traces
 
 MAX_NODES = 1_500
 MAX_TRAITS = 6
+MAX_DEEPER = 60  # groups of a level below the first that are described
 MIN_TRAIT = 0.5  # standard deviations
 
 Floats = NDArray[np.float64]
@@ -58,7 +60,9 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
     path_prob = path_probability(model, rows)
     shown = col.spread(len(rows), col.MAX_ITEMS)
     items: dict[str, Any] = {"name": [col.shortened(names[n]) for n in shown], "folder": "", "base": None}
-    items |= {"group": levels[0][shown].tolist(), "levels": levels[:, shown].tolist()}
+    runs = equal_runs(levels)
+    own = [run[0] for run in runs]  # levels with groups of their own
+    items |= {"group": levels[0][shown].tolist(), "levels": levels[own][:, shown].tolist()}
     classes: list[str] = []
     if target is not None:
         classes, known = (part.tolist() for part in np.unique(target, return_inverse=True))
@@ -74,14 +78,16 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
         "notes": [],
         "lines": [],
         "warned": [],
-        "tiles": _tiles(rows, levels, target, _intervals(model, levels)),
+        "tiles": _tiles(rows, levels, runs, target, _intervals(model, levels)),
+        "level_names": [level_name(run) for run in runs],
         "groups": _groups(rows, levels[0], _columns(model, context, rows), target),
+        "deeper": _deeper(rows, levels, runs, _columns(model, context, rows), target),
         "group_names": [str(g) for g in range(int(levels[0].max()) + 1)],
         "items": items,
         "classes": [col.shortened(name) for name in classes],
         "map": _map(rows, shown),
-        "hierarchy": _tree(tree, levels, order, names),
-        "agreement": _agreement(levels, target),
+        "hierarchy": _tree(tree, levels, runs, order, names),
+        "agreement": _agreement(levels, runs, target),
         "path_about": PATH_ABOUT["draws" if "draws" in model.page_parts() else "model"],
         "data_facts": {"n_rows": rows.shape[0], "n_columns": rows.shape[1], "data_sha256": _digest(rows)},
     }
@@ -115,14 +121,41 @@ def _intervals(model: Any, levels: Ints) -> list[str]:
     if "draws" not in model.page_parts():
         return [""] * len(levels)
     found = [model.n_groups_posterior(level).interval for level in range(len(levels))]
-    return [f"; 95% of draws {low} to {high}" if low < high else f"; 95% of draws {low}" for low, high in found]
+    return [f"{low} to {high}" if low < high else f"{low}" for low, high in found]
 
 
-def _tiles(rows: Floats, levels: Ints, target: list[str] | None, intervals: list[str]) -> list[list[Any]]:
+def equal_runs(levels: Ints) -> list[list[int]]:
+    """Numbers of the levels, those side by side with the same groups together.
+
+    >>> equal_runs(np.array([[0, 0, 1], [0, 1, 2], [2, 0, 1]]))
+    [[0], [1, 2]]
+    """
+    runs: list[list[int]] = []
+    for level, labels in enumerate(levels):
+        same = bool(runs) and len({*zip(labels.tolist(), levels[level - 1].tolist(), strict=True)}) == len(
+            set(labels.tolist())
+        ) == len(set(levels[level - 1].tolist()))
+        if same:
+            runs[-1].append(level)
+        else:
+            runs.append([level])
+    return runs
+
+
+def level_name(run: list[int]) -> str:
+    """What the page calls levels with the same groups."""
+    numbers = [str(level + 1) for level in run]
+    return f"level {numbers[0]}" if len(run) == 1 else f"levels {', '.join(numbers[:-1])} and {numbers[-1]}"
+
+
+def _tiles(
+    rows: Floats, levels: Ints, runs: list[list[int]], target: list[str] | None, intervals: list[str]
+) -> list[list[Any]]:
     tiles: list[list[Any]] = [[f"{len(rows):,}", "rows"], [f"{rows.shape[1]:,}", "columns"]]
-    for level, (labels, interval) in enumerate(zip(levels, intervals, strict=True), 1):
-        what = f"groups on level {level}" if len(levels) > 1 else "groups"
-        tiles.append([f"{int(labels.max()) + 1:,}", what + interval])
+    for run in runs:
+        what = f"groups on {level_name(run)}" if len(levels) > 1 else "groups"
+        drawn = " and ".join(dict.fromkeys(intervals[level] for level in run if intervals[level]))
+        tiles.append([f"{int(levels[run[0]].max()) + 1:,}", what + (f"; 95% of draws {drawn}" if drawn else "")])
     if target is not None:
         best = max(agree(target, labels).ari for labels in levels)
         tiles.append([f"{best:.2f}", "adjusted Rand index" + (", best level" if len(levels) > 1 else "")])
@@ -158,6 +191,37 @@ def _groups(rows: Floats, label: Ints, columns: list[str], target: list[str] | N
     return found
 
 
+def _deeper(
+    rows: Floats, levels: Ints, runs: list[list[int]], columns: list[str], target: list[str] | None
+) -> list[dict[str, Any]]:
+    """Groups of each level below the first against the other rows of the group above; groups that are whole are left
+    out, for their columns are those of the group above."""
+    found = []
+    for above, run in itertools.pairwise(runs):
+        upper, lower = levels[above[0]], levels[run[0]]
+        cards: list[dict[str, Any]] = []
+        for g in np.unique(upper).tolist():
+            inside = upper == g
+            numbers, label = np.unique(lower[inside], return_inverse=True)
+            if len(numbers) < 2:
+                continue
+            known = None if target is None else [name for name, here in zip(target, inside, strict=True) if here]
+            first = int(levels[0][inside][0])
+            for one in _groups(rows[inside], label, columns, known):
+                number = int(numbers[one["index"]])
+                cards.append({**one, "name": str(number), "number": number, "index": first, "above": int(g)})
+        many = sorted(cards, key=lambda one: -one["size"])[:MAX_DEEPER]
+        found.append(
+            {
+                "name": level_name(run),
+                "above": level_name(above),
+                "groups": [one for one in cards if one in many],
+                "hidden": max(len(cards) - MAX_DEEPER, 0),
+            }
+        )
+    return found
+
+
 def _map(rows: Floats, shown: Ints) -> dict[str, Any]:
     place, axes = plane(rows)
     page = col.on_grid(place[shown])
@@ -167,8 +231,8 @@ def _map(rows: Floats, shown: Ints) -> dict[str, Any]:
     return page
 
 
-def _tree(tree: Any, levels: Ints, order: Ints, names: list[str]) -> dict[str, Any] | None:
-    """Nodes with the stretch of the sorted rows that each holds."""
+def _tree(tree: Any, levels: Ints, runs: list[list[int]], order: Ints, names: list[str]) -> dict[str, Any] | None:
+    """Nodes with the stretch of the sorted rows that each holds; of equal levels only the first has nodes."""
     if tree.n_nodes > MAX_NODES:
         return None
     place = np.empty(tree.n_data, np.int64)
@@ -182,26 +246,39 @@ def _tree(tree: Any, levels: Ints, order: Ints, names: list[str]) -> dict[str, A
     member = order[first]  # some datum of each node tells what the node is called on its level
     number = [0, *(int(levels[tree.level[z] - 1, member[z]]) for z in range(1, tree.n_nodes))]
     listed = order if tree.n_data <= col.MAX_ITEMS else order[:0]
+    own = {run[0] + 1: number for number, run in enumerate(runs, 1)} | {0: 0}
+    kept = [z for z in range(tree.n_nodes) if int(tree.level[z]) in own]
+    above = _kept_above(tree.parent.tolist(), set(kept))
+    place_of = {z: at for at, z in enumerate(kept)} | {-1: -1}
     return {
-        "parent": tree.parent.tolist(),
-        "level": tree.level.tolist(),
-        "first": first.tolist(),
-        "size": tree.size.tolist(),
-        "number": number,
-        "group": levels[0, member].tolist(),
+        "parent": [place_of[above[z]] for z in kept],
+        "level": [own[int(tree.level[z])] for z in kept],
+        "first": first[kept].tolist(),
+        "size": tree.size[kept].tolist(),
+        "number": [number[z] for z in kept],
+        "group": levels[0, member[kept]].tolist(),
         "names": [col.shortened(names[n]) for n in listed],
         "order": listed.tolist(),
     }
 
 
-def _agreement(levels: Ints, target: list[str] | None) -> list[dict[str, Any]]:
+def _kept_above(parent: list[int], kept: set[int]) -> list[int]:
+    """For each node the nearest kept one above it; parents come first."""
+    above: list[int] = []
+    for p in parent:
+        above.append(p if p < 0 or p in kept else above[p])
+    return above
+
+
+def _agreement(levels: Ints, runs: list[list[int]], target: list[str] | None) -> list[dict[str, Any]]:
     """Known classes by group, level by level."""
     if target is None:
         return []
     found = []
-    for level, labels in enumerate(levels, 1):
+    for run in runs:
+        labels = levels[run[0]]
         table = confusion(agree(target, labels), Grouped(None, labels, None, {}, "group", True))  # type: ignore[arg-type]
-        found.append({"level": level, **(table or {})})
+        found.append({"level": level_name(run), **(table or {})})
     return found
 
 

@@ -39,8 +39,8 @@ function colour(name) {
   return getComputedStyle(probe).color;
 }
 function rgb(text) {
-  const found = text.match(/[\d.]+/g).map(Number);
-  return text.startsWith("color(") ? found.slice(-3).map((x) => 255 * x) : found.slice(0, 3);
+  const found = text.replace(/^color\(\S+/, "").match(/[\d.]+/g).slice(0, 3).map(Number);
+  return text.startsWith("color(") ? found.map((x) => 255 * x) : found;
 }
 
 // What is drawn for a width is drawn again when the width, or the theme, changes.
@@ -77,7 +77,29 @@ const on = (what, hear, lasts = false) => listeners[what].push({ hear, lasts });
 const tell = (what, value) => [...listeners[what]].forEach((one) => one.hear(value));
 function setFocus(g) {
   state.focus = state.focus === g ? null : g;
+  remember("focus", state.focus);
   tell("focus", state.focus);
+}
+
+// What is chosen stands behind the # of the address, so that a link leads to what one sees.
+const knobs = { focus: (g) => g >= 0 && g < D.group_names.length && setFocus(g) }; // name -> set it to a number
+const chosen = new Map();
+let section = "";
+function remember(name, value) {
+  if (value === null) chosen.delete(name);
+  else chosen.set(name, value);
+  const said = [section, ...[...chosen].map(([key, number]) => `${key}=${number}`)].join("&");
+  try {
+    history.replaceState(null, "", said ? `#${said}` : "#");
+  } catch { /* a page inside another may not */ }
+}
+function recall() {
+  const [first, ...rest] = location.hash.slice(1).split("&");
+  section = first;
+  const wanted = new Map(rest.map((part) => part.split("=")).filter((pair) => pair.length === 2 && /^\d+$/.test(pair[1])));
+  for (const name of ["groups", "places", "colour", "focus", "pick"]) if (wanted.has(name) && knobs[name]) knobs[name](+wanted.get(name));
+  const at = section && document.getElementById(section);
+  if (at && rest.length) at.scrollIntoView();
 }
 
 function panel(id, title, lead, ...content) {

@@ -8,7 +8,8 @@ function hierarchyPanel() {
   const children = Array.from({ length: n }, () => []);
   for (let z = 1; z < n; z++) children[tree.parent[z]].push(z);
   const rank = tree.number;
-  const nameOf = (z) => (z === 0 ? "all" : `level ${tree.level[z]}, group ${rank[z]}`);
+  const levelOf = (l) => D.level_names[l - 1];
+  const nameOf = (z) => (z === 0 ? "all" : `${levelOf(tree.level[z])}, group ${rank[z]}`);
   const members = (z) => tree.names.slice(tree.first[z], tree.first[z] + tree.size[z]);
   let at = 0;
   const box = el("div");
@@ -40,7 +41,7 @@ function hierarchyPanel() {
     const height = Math.max(names.length ? names.length * 17 : 300, 240);
     const Y = (row) => ((row - tree.first[at]) / room) * height;
     const art = svg("svg", { class: "chart ice", viewBox: `0 0 ${width} ${height + 20}`, height: height + 20, role: "group", "aria-label": `Hierarchy from ${nameOf(at)} down` });
-    for (let l = start; l <= depth; l++) art.append(svg("text", { class: "tick", x: (l - start) * step + 4, y: 11 }, l ? `level ${l}` : "all"));
+    for (let l = start; l <= depth; l++) art.append(svg("text", { class: "tick", x: (l - start) * step + 4, y: 11 }, l ? levelOf(l) : "all"));
     for (const z of under(at)) {
       const [x, y, h] = [(tree.level[z] - start) * step, Y(tree.first[z]) + 18, (tree.size[z] / room) * height];
       const told = `${nameOf(z)}: ${plural(tree.size[z], D.item)}${children[z].length ? `, ${plural(children[z].length, "group")} below` : ""}`;

@@ -37,6 +37,7 @@ function setLevel(level) { // null is the level of the fit
     const old = now && document.getElementById(now.id);
     if (!old) continue;
     old.replaceWith(now);
+    offerSaves(now);
     regrouped.watch(old, now);
   }
   tell("level", level);
@@ -62,7 +63,14 @@ function levelControl() {
   function show(step) {
     setLevel(levels[step]);
     tellLevel(step);
+    remember("groups", levels[step] ? levels[step].n : null);
   }
+  knobs.groups = (n) => {
+    const step = levels.findIndex((level) => level && level.n === n);
+    if (step < 0) return;
+    slider.value = step;
+    show(step);
+  };
   tellLevel(coarser.length);
   return el("div", { class: "levels card", id: "levels", role: "group", "aria-label": "Groups within groups" }, el("div", { class: "tools" }, fewer, el("label", { class: "grow" }, `Fewer or more ${D.noun}s`, slider), more), said);
 }

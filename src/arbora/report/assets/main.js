@@ -4,7 +4,10 @@ document.getElementById("tiles").append(el("ul", { class: "tiles" }, D.tiles.map
 const panels = document.getElementById("panels");
 for (const make of [hierarchyPanel, scoresPanel, () => (D.map ? drawMap() : null), latticePanel, archetypesPanel, mergesPanel, novelPanel, ...REGROUPED, contentPanel, historyPanel, posteriorPanel, parametersPanel]) {
   const made = make();
-  if (made) panels.append(made);
+  if (made) {
+    panels.append(made);
+    offerSaves(made);
+  }
 }
 const control = levelControl();
 if (control) document.getElementById("tiles").after(control);
@@ -38,5 +41,11 @@ function themed() {
 theme.addEventListener("click", () => { root.dataset.theme = isDark() ? "light" : "dark"; themed(); });
 dark.addEventListener("change", themed);
 window.addEventListener("beforeprint", () => document.querySelectorAll("details").forEach((d) => { d.open = d.closest("#manifest") !== null; }));
+window.addEventListener("hashchange", () => {
+  if (location.hash.includes("&")) return recall();
+  section = location.hash.slice(1); // by a link of the bar: what was chosen stays
+  if (chosen.size) remember("focus", state.focus);
+});
 themed();
+recall();
 document.body.dataset.ready = "true";

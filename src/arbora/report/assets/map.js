@@ -7,7 +7,7 @@ function drawMap() {
   const count = x.length;
   const levels = items.levels || [items.group];
   const modes = [];
-  levels.forEach((groups, l) => modes.push({ name: levels.length > 1 ? `level ${l + 1}` : D.noun, value: (i) => groups[i], label: (g) => (l ? `group ${g}` : titled(g)), n: new Set(groups).size }));
+  levels.forEach((groups, l) => modes.push({ name: levels.length > 1 ? D.level_names[l] : D.noun, value: (i) => groups[i], label: (g) => (l ? `group ${g}` : titled(g)), n: new Set(groups).size }));
   if (items.known) modes.push({ name: "known class", value: (i) => items.known[i], label: (g) => D.classes[g], n: D.classes.length });
   const groupsFound = D.group_names;
   let mode = modes[0];
@@ -95,9 +95,17 @@ function drawMap() {
     canvas.height = Math.round(h * scale);
     const context = canvas.getContext("2d");
     context.scale(scale, scale);
+    paintOn(context, w, h);
+  }
+  canvas.vector = () => {
+    const drawn = new SvgContext(canvas.clientWidth, canvas.clientHeight);
+    paintOn(drawn, canvas.clientWidth, canvas.clientHeight);
+    return drawn.art;
+  };
+  function paintOn(context, w, h) {
     const colours = Array.from({ length: 8 }, (_, c) => colour(`--c${c}`));
     const [edge, ink, soft] = ["--card", "--ink", "--soft"].map(colour);
-    const paths = SHAPES.map((d) => new Path2D(d));
+    const paths = SHAPES.map((d) => Object.assign(new Path2D(d), { d }));
     context.fillStyle = soft;
     context.font = "11px system-ui, sans-serif";
     paintPoints(context, w, h);
@@ -167,7 +175,7 @@ function drawMap() {
   const told = (i) => [D.items.name[i], titled(items.group[i]) + (items.p ? `, ${percent(items.p[i])}` : ""), items.known ? `known: ${D.classes[items.known[i]]}` : ""].filter(Boolean).join("\n");
 
   const hint = () => el("p", { class: "soft" }, `Choose a mark to see which ${D.item} it is.`);
-  const details = el("div", { class: "card", "aria-live": "polite" }, hint());
+  const details = el("div", { class: "card unpicked", "aria-live": "polite" }, hint());
   function nearest(i, n) { // other places on this map, the nearest first
     const far = (j) => Math.hypot(x[j] - x[i], y[j] - y[i]);
     return Array.from({ length: count }, (_, j) => j).filter((j) => far(j) > 0).sort((a, b) => far(a) - far(b)).slice(0, n);
@@ -184,6 +192,8 @@ function drawMap() {
   }
   function pick(i, others) {
     picked = i;
+    remember("pick", i);
+    details.classList.remove("unpicked");
     const more = (others || []).filter((j) => j !== i);
     details.replaceChildren(el("h3", null, itemLink(i)), el("p", null, mark(items.group[i]), ` ${titled(items.group[i])}`, items.p ? `, probability ${percent(items.p[i])}` : ""),
       items.known ? el("p", { class: "soft" }, `known class: ${D.classes[items.known[i]]}`) : "",
@@ -256,18 +266,29 @@ function drawMap() {
     const clusters = mode === modes[0];
     list.replaceChildren(...[...size.keys()].sort((a, b) => a - b).map((g) => {
       const row = [mark(g), el("span", { class: "what" }, mode.label(g)), el("span", { class: "n" }, size.get(g).toLocaleString("en"))];
-      return el("li", null, el("button", { type: "button", class: groupClass(g), disabled: !clusters, "aria-pressed": clusters ? String(state.focus === g) : null, "data-group": g, click: () => setFocus(g) }, row));
+      if (!clusters) return el("li", { class: `row ${groupClass(g)}` }, row);
+      return el("li", null, el("button", { type: "button", class: groupClass(g), "aria-pressed": String(state.focus === g), "data-group": g, click: () => setFocus(g) }, row));
     }));
   }
   on("focus", () => { legend(); paint(); }, true);
   on("level", () => {
     details.replaceChildren(hint());
+    details.classList.add("unpicked");
     picked = null;
+    remember("pick", null);
     gather();
     legend();
     paint();
   }, true);
-  const choice = el("select", { "aria-label": "Colour by", change: (e) => { mode = modes[e.target.value]; gather(); legend(); paint(); } }, modes.map((m, i) => el("option", { value: i }, m.name)));
+  const choice = el("select", { "aria-label": "Colour by", change: (e) => colourBy(+e.target.value) }, modes.map((m, i) => el("option", { value: i }, m.name)));
+  function colourBy(at) {
+    mode = modes[at];
+    choice.value = at;
+    remember("colour", at || null);
+    gather();
+    legend();
+    paint();
+  }
   const lead = el("p", { class: "lead", id: "map-about" }, D.map.about);
   function show(map) {
     ({ x, y, frame, axes, points } = map);
@@ -276,7 +297,15 @@ function drawMap() {
     gather();
     paint();
   }
-  const places = el("select", { "aria-label": "Places by", change: (e) => show(maps[e.target.value]) }, maps.map((m, i) => el("option", { value: i }, m.name)));
+  function placeBy(at) {
+    places.value = at;
+    remember("places", at || null);
+    show(maps[at]);
+  }
+  const places = el("select", { "aria-label": "Places by", change: (e) => placeBy(+e.target.value) }, maps.map((m, i) => el("option", { value: i }, m.name)));
+  knobs.places = (at) => maps[at] && placeBy(at);
+  knobs.colour = (at) => modes[at] && colourBy(at);
+  knobs.pick = (i) => i >= 0 && i < count && pick(i);
   home();
   gather();
   legend();

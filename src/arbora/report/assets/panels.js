@@ -33,8 +33,8 @@ function rulesBlock(group) {
     group.skeleton ? el("div", null, el("h4", null, "Skeleton"), el("p", { class: "skeleton" }, el("code", null, group.skeleton))) : null);
 }
 
-function memberList(group) {
-  const mine = D.items.name.filter((_, i) => D.items.group[i] === group.index);
+function memberList(group, inside = (i) => D.items.group[i] === group.index) {
+  const mine = D.items.name.filter((_, i) => inside(i));
   const more = mine.length > 12 ? [el("li", null, `and ${(mine.length - 12).toLocaleString("en")} more`)] : [];
   return el("div", null, el("h4", null, "Members"), el("ul", { class: "members", tabindex: "0", "aria-label": "Members" }, mine.slice(0, 12).map((name) => el("li", null, name)), more));
 }
@@ -47,7 +47,25 @@ function groupCard(group) {
     rulesBlock(group),
     el("div", { class: "traits" }, el("div", null, traitBars("Labels", group.labels, group.index), columnBars(group.columns, group.index), shapeTable(group.shapes)),
       el("div", null, group.columns ? memberList(group) : null, traitBars("Parent > child", group.pairs, group.index), traitBars("Places", group.slots, group.index))),
-    treeTabs(group));
+    treeTabs(group), copyBlocks(group));
+}
+
+// Skeleton, paths and schema of a group, each with a button that copies it.
+function copyBlocks(group) {
+  if (!group.copy) return null;
+  return el("details", { class: "copy" }, el("summary", null, `To copy: ${group.copy.map((one) => one.title).join(", ")}`), group.copy.map((one) => el("div", null,
+    el("div", { class: "head" }, el("h4", null, one.title), one.text === null ? null : copyButton(`Copy ${one.title} of ${titled(group.index)}`, () => one.text)),
+    el("p", { class: "soft" }, `${one.about}.`),
+    one.text === null ? el("p", { class: "soft" }, "Too long for this page; arbora describe prints it.") : el("pre", { tabindex: "0", role: "group", "aria-label": `${one.title} of ${titled(group.index)}` }, one.text))));
+}
+
+// Groups of levels below the first, against the other rows of the group above.
+function deeperCards(level, depth) {
+  const card = (group) => el("article", { class: `card ${groupClass(group.index)}`, "aria-label": `Group ${group.number} of ${level.name}`, "data-group": group.index },
+    el("div", { class: "head" }, mark(group.index), el("h3", null, `Group ${group.number}`), el("span", { class: "soft" }, [plural(group.size, D.item), `${percent(group.share)} of group ${group.above} of ${level.above}`, group.main === null ? null : `mostly ${classNamed(group.main)}`].filter(Boolean).join(" \u00b7 "))),
+    el("div", { class: "traits" }, columnBars(group.columns, group.index) || el("p", { class: "soft" }, "No column differs by half a standard deviation."), memberList(group, (i) => D.items.levels[depth][i] === group.number)));
+  return [el("h3", { class: "gap" }, capital(level.name)), el("p", { class: "soft" }, level.groups.length ? `Against the other rows of the group of ${level.above} that holds it. Groups that are whole there are left out.${level.hidden ? ` The largest are shown, ${level.hidden} are not.` : ""}` : `No group of ${level.above} is parted here.`),
+    el("div", { class: "cards" }, level.groups.map(card))];
 }
 
 function groupsPanel() {
@@ -55,7 +73,7 @@ function groupsPanel() {
   const about = D.item === "tree"
     ? "Bars: how many times as frequent as elsewhere, on a logarithmic scale. Typical trees are nearest to the mean of all: coloured nodes carry the labels listed above, filled ones unfold, +3 stands for three nodes below and \u00d73 for three equal leaves side by side."
     : "Bars: difference of the means inside and outside, in standard deviations.";
-  const grid = el("div", { class: "cards" }, D.groups.map(groupCard));
+  const grid = el("div", null, D.deeper && D.deeper.length ? el("h3", { class: "gap" }, capital(D.level_names[0])) : null, el("div", { class: "cards" }, D.groups.map(groupCard)), (D.deeper || []).flatMap((level, l) => deeperCards(level, l + 1)));
   const all = el("button", { type: "button", hidden: true, click: () => setFocus(state.focus) }, `Show all ${D.noun}s`);
   on("focus", (g) => {
     grid.querySelectorAll("article").forEach((a) => { a.hidden = g !== null && +a.dataset.group !== g; });
@@ -71,6 +89,8 @@ function sizesPanel() {
   return panel("sizes", knife ? "Sizes and silhouettes" : "Sizes", null, knife ? el("div", { class: "two" }, sizes, knife) : sizes);
 }
 
+const shortName = (g) => groupName(g).split(" \u00b7 ")[0].slice(0, 14); // a number, where names stand behind numbers
+
 function silhouetteChart() {
   const found = D.silhouette;
   if (!found) return null;
@@ -83,14 +103,14 @@ function silhouetteChart() {
     const tall = sizes.map((n) => Math.max(12, (n / total) * 380));
     const height = tall.reduce((a, b) => a + b + gap, 0) + 26;
     const low = Math.min(0, ...values);
-    const left = Math.min(96, 18 + 6.6 * Math.max(...D.group_names.map((name) => Math.min(name.length, 12))));
+    const left = Math.min(96, 18 + 6.6 * Math.max(...D.group_names.map((_, g) => shortName(g).length)));
     const X = (v) => left + ((v - low) / (1 - low)) * (width - left - 12);
     const art = svg("svg", { class: "chart knife", viewBox: `0 0 ${width} ${height}`, height, role: "img", "aria-label": `Silhouettes by ${D.noun}; mean ${found.mean}` });
     let y = 2;
     found.bars.forEach((bars, g) => {
       const step = tall[g] / Math.max(bars.length, 1);
       const edge = bars.map((v, i) => `H${X(v).toFixed(1)}V${(y + (i + 1) * step).toFixed(1)}`).join("");
-      art.append(svg("text", { class: "tick", x: left - 8, y: y + tall[g] / 2 + 4, "text-anchor": "end" }, groupName(g).slice(0, 12)),
+      art.append(svg("text", { class: "tick", x: left - 8, y: y + tall[g] / 2 + 4, "text-anchor": "end" }, shortName(g)),
         svg("g", { class: groupClass(g), ...tipped(`${titled(g)}: ${bars.length ? `from ${bars[bars.length - 1]} to ${bars[0]}` : "none of those looked at"}`) }, svg("path", { d: `M${X(0)} ${y}${edge}H${X(0)}Z` })));
       y += tall[g] + gap;
     });
@@ -109,8 +129,8 @@ function agreementPanel() {
     return panel("agreement", "Known classes", c.about, el("div", { class: "card" }, heatTable("Trees by known class and group", c.columns, c.rows, c.table, { byRow: true, corner: `class \\ ${D.noun}` })));
   }
   if (!D.agreement || !D.agreement.length) return null;
-  return panel("agreement", "Known classes", null, el("div", { class: "cards" }, D.agreement.map((c) => el("div", { class: "card" }, el("h3", null, `Level ${c.level}`), el("p", { class: "soft" }, c.about),
-    heatTable(`Rows by known class and group of level ${c.level}`, c.columns, c.rows, c.table, { byRow: true, corner: "class \\ group" })))));
+  return panel("agreement", "Known classes", null, el("div", { class: "cards" }, D.agreement.map((c) => el("div", { class: "card" }, el("h3", null, capital(c.level)), el("p", { class: "soft" }, c.about),
+    heatTable(`Rows by known class and group of ${c.level}`, c.columns, c.rows, c.table, { byRow: true, corner: "class \\ group" })))));
 }
 
 function scoresPanel() {
@@ -213,12 +233,14 @@ function latticePanel() {
 // ---- all trees or rows ------------------------------------------------------------------------------------------------
 
 const PAGE = 20;
+const tellsAll = (table, rows) => Object.assign(table, { rowsToCopy: rows }); // more than it shows
+const plainCell = (column, i) => { const cell = column.cell(i); return cell instanceof Node ? cell.textContent.trim() || String(+column.value(i).toFixed(4)) : String(cell); };
 function listPanel() {
   const items = D.items;
   const n = items.name.length;
   const bar = (x) => (x === null || x === undefined ? "" : percent(x));
   const spec = [{ head: D.item, value: (i) => items.name[i], cell: itemLink }, { head: D.noun, value: (i) => items.group[i], cell: (i) => el("span", null, mark(items.group[i]), ` ${groupName(items.group[i])}`) }];
-  if (items.levels) items.levels.slice(1).forEach((level, l) => spec.push({ head: `level ${l + 2}`, value: (i) => level[i], cell: (i) => level[i] }));
+  if (items.levels) items.levels.slice(1).forEach((level, l) => spec.push({ head: D.level_names[l + 1], value: (i) => level[i], cell: (i) => level[i] }));
   if (items.path) spec.push({ head: "path", value: (i) => items.path.reduce((a, row) => a * (row[i] ?? 0), 1), cell: (i) => el("span", { class: "path", role: "img", "aria-label": items.path.map((row) => bar(row[i])).join(", "), ...tipped(items.path.map((row, l) => `level ${l + 1}: ${bar(row[i])}`).join("\n")) }, items.path.map((row) => el("i", { "--w": row[i] ?? 0 }))) });
   else if (items.p) spec.push({ head: "probability", value: (i) => items.p[i], cell: (i) => bar(items.p[i]) });
   if (items.silhouette) spec.push({ head: "silhouette", value: (i) => items.silhouette[i] ?? -2, cell: (i) => (items.silhouette[i] === null ? "" : items.silhouette[i].toFixed(2)) });
@@ -266,5 +288,5 @@ function listPanel() {
   const where = items.folder ? ` Names are below ${items.folder}` : "";
   return panel("list", `All ${D.item}s`, `${D.path_about || ""}${where}`.trim() || null, el("div", { class: "card" },
     el("div", { class: "tools" }, el("label", { class: "grow" }, `Find a ${D.item} by name`, search), el("label", null, capital(D.noun), pickGroup), pickClass ? el("label", null, "Known class", pickClass) : null, el("span", { class: "push" }, back, " ", next)), count,
-    el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `All ${D.item}s` }, el("table", { class: "full", "aria-label": `All ${D.item}s` }, el("thead", null, el("tr", null, heads, D.map ? el("th", null, el("span", { class: "hide" }, "on the map")) : null)), body))));
+    el("div", { class: "scroll", tabindex: "0", role: "group", "aria-label": `All ${D.item}s` }, tellsAll(el("table", { class: "full", "aria-label": `All ${D.item}s` }, el("thead", null, el("tr", null, heads, D.map ? el("th", null, el("span", { class: "hide" }, "on the map")) : null)), body), () => [spec.map((c) => c.head), ...shown.map((i) => spec.map((c) => plainCell(c, i)))]))));
 }

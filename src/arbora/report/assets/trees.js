@@ -94,6 +94,7 @@ function drawTree(drawing, group, own, name) {
         class: `${own.has(word(u)) ? "own" : ""} ${folds && !isOpen ? "shut" : ""}`, role: folds ? "button" : "img", tabindex: folds ? "0" : null,
         "aria-expanded": folds ? String(isOpen) : null, "aria-label": told, "data-node": u, ...tipped(told),
       }, svg("circle", { cx, cy, r: folds ? 5 : 3.6 }),
+      folds ? svg("rect", { class: "hit", x: cx - 12, y: cy - 16, width: 24, height: 25 }) : null,
       svg("text", outer ? { x: cx, y: cy - 7.5, class: "inner", "text-anchor": at.depth ? "middle" : "start" } : { x: cx + 9, y: cy + 4 },
         short(word(u)), count || rest ? svg("tspan", { class: "count" }, count + rest) : null));
       if (folds) {
@@ -138,5 +139,5 @@ function treeTabs(group) {
     place.replaceChildren(drawTree(one.drawing, group.index, own, one.name));
   }
   show(0);
-  return el("div", null, el("h4", null, "Typical trees"), D.surprise ? el("p", { class: "soft" }, D.surprise.about) : null, el("div", { class: "head" }, el("div", { class: "tools" }, buttons), head), place);
+  return el("div", null, el("h4", null, "Typical trees"), D.surprise ? el("p", { class: "soft" }, D.surprise.about) : null, el("div", { class: "head" }, el("div", { class: "tools" }, buttons), head), place, saveButtons(`tree of ${titled(group.index)}`, () => place.querySelector("svg")));
 }
