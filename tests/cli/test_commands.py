@@ -81,6 +81,27 @@ def test_help_has_examples(name: str) -> None:
     assert re.search(rf"^ +arbora {name} ", text, re.MULTILINE) or name in ("demo", "formats")
 
 
+def test_help_lists_options_in_groups_and_none_twice() -> None:
+    text = run("cluster", "--help")
+    heads = re.findall(r"^(\S.*):$", text, re.MULTILINE)
+    assert heads[:3] == ["Arguments", "Model", "Hidden trees"]
+    assert heads[-1] == "Other options"
+    assert {"Samplers", "Unions", "Running", "Results", "Reading", "What is known"} <= set(heads)
+    options_there = re.findall(r"^  (?:-\w, )?(--[\w-]+)", text, re.MULTILINE)
+    assert len(options_there) == len(set(options_there)) > 30
+    assert "Results:" in run("info", "--help")
+    assert "\nOptions:" in run("warmup", "--help") or "Running:" in run("warmup", "--help")
+
+
+def test_verbose_tells_of_every_iteration(corpus: Path) -> None:
+    words = ["cluster", str(corpus), "--model", "mixture", "-k", "2", "--max-iter", "3", "--init", "random"]
+    plain, told = CliRunner().invoke(app, words), CliRunner().invoke(app, [*words, "-v"])
+    assert told.stdout == plain.stdout
+    assert told.stderr.count("iteration") >= 3 > plain.stderr.count("iteration")
+    assert "fitting 2 components: 1 s" in told.stderr
+    assert "exclude each other" in fails(*words, "-v", "-q", code=2)
+
+
 def test_version_and_bare_command() -> None:
     assert run("--version") == f"arbora {arbora.__version__}\n"
     assert "cluster" in run("--help")

@@ -9,7 +9,7 @@ import typer
 
 from ..errors import ReadError
 from ..models.registry import typed
-from .option_checks import command_line
+from .option_checks import check_there, command_line
 from .options import HierarchyKind, Json, Quiet, ReportPage, SaveModel, Seed, about_models
 from .root import app
 from .terminal import INTERRUPTED, Teller, command, print_json, printable, stdout_console, usage
@@ -75,6 +75,7 @@ def hierarchy(
       arbora hierarchy data.tsv --model dpgmm --columns x,y --sweeps 500 --json
       arbora hierarchy data.csv --save hierarchy.arbora; arbora predict hierarchy.arbora new.csv
     """
+    check_there(table)
     from ..io.tables import read_table
     from . import files
     from .fitting import OPTIONS

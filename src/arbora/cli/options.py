@@ -101,6 +101,12 @@ def setting(*names: str, of: str, help: str, unless: str = "", **more: Any) -> A
     return typer.Option(*names, help=f"{help} [default: {default}]", show_default=False, **more)
 
 
+#: Groups of options in the help.
+READING, RUNNING, WRITING = "Reading", "Running", "Results"
+KNOWN, MODEL, TREES, EM, SAMPLERS, UNIONS = (
+    "What is known", "Model", "Hidden trees", "Hidden trees by EM", "Samplers", "Unions"
+)  # fmt: skip
+
 Paths = Annotated[
     list[Path],
     typer.Argument(
@@ -113,13 +119,25 @@ ModelFile = Annotated[Path, typer.Argument(metavar="MODEL", help="A model that -
 FormatOption = Annotated[
     Format | None,
     typer.Option(
-        "--format", help="Format of the files, if their suffixes do not show it; in folders, only these are read."
+        "--format",
+        help="Format of the files, if their suffixes do not show it; in folders, only these are read.",
+        rich_help_panel=READING,
     ),
 ]
-SkipBad = Annotated[bool, typer.Option("--skip-bad", help="Leave out files that cannot be read, and report how many.")]
+SkipBad = Annotated[
+    bool,
+    typer.Option(
+        "--skip-bad", help="Leave out files that cannot be read, and report how many.", rich_help_panel=READING
+    ),
+]
 ReadOptions = Annotated[
     list[str] | None,
-    typer.Option("--read", metavar="KEY=VALUE", help="An option of the reader, as text=kind; see arbora formats."),
+    typer.Option(
+        "--read",
+        metavar="KEY=VALUE",
+        help="An option of the reader, as text=kind; see arbora formats.",
+        rich_help_panel=READING,
+    ),
 ]
 Content = Annotated[
     str | None,
@@ -127,6 +145,7 @@ Content = Annotated[
         "--content",
         metavar="COLUMN[:FAMILY],...",
         help="Columns of content that the model takes beside labels, as length:gaussian,words:bag; or all.",
+        rich_help_panel=MODEL,
     ),
 ]
 Classes = Annotated[
@@ -135,6 +154,7 @@ Classes = Annotated[
         "--classes",
         metavar="folder|FILE.csv",
         help="Known classes to compare with: the folder each file is in, or a table with the columns name and class.",
+        rich_help_panel=KNOWN,
     ),
 ]
 Known = Annotated[
@@ -144,6 +164,7 @@ Known = Annotated[
         metavar="FILE.csv",
         help="Classes of some trees, a table with the columns name and class: trees of one class share a cluster, "
         "trees of two do not.",
+        rich_help_panel=KNOWN,
     ),
 ]
 Constraints = Annotated[
@@ -152,12 +173,19 @@ Constraints = Annotated[
         "--constraints",
         metavar="FILE.json",
         help="Pairs of names of trees that share a cluster (must_link), and that do not (cannot_link).",
+        rich_help_panel=KNOWN,
     ),
 ]
-Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.")]
-Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
+Quiet = Annotated[
+    bool,
+    typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.", rich_help_panel=RUNNING),
+]
+Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel=WRITING)]
 Jobs = Annotated[
-    int | None, typer.Option("--jobs", "-j", help="Threads; -1 for all cores. Does not change the result.")
+    int | None,
+    typer.Option(
+        "--jobs", "-j", help="Threads; -1 for all cores. Does not change the result.", rich_help_panel=RUNNING
+    ),
 ]
 Scheduler = Annotated[
     str | None,
@@ -165,21 +193,37 @@ Scheduler = Annotated[
         "--scheduler",
         metavar="ADDRESS",
         help="A Dask scheduler, as tcp://host:8786, whose workers process a .store. Does not change the result.",
+        rich_help_panel=RUNNING,
     ),
 ]
 Memory = Annotated[
     int | None,
-    typer.Option("--memory", metavar="MB", min=0, help="Cache of a .store between passes. [default: 1024]"),
+    typer.Option(
+        "--memory",
+        metavar="MB",
+        min=0,
+        help="Cache of a .store between passes. [default: 1024]",
+        rich_help_panel=RUNNING,
+    ),
 ]
-Seed = Annotated[int, typer.Option("--seed", min=0, max=2**32 - 1, help="The same seed gives the same result.")]
-SaveModel = Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.")]
-ReportPage = Annotated[Path | None, typer.Option("--report", help="Report of the results: .html.")]
+Seed = Annotated[
+    int,
+    typer.Option("--seed", min=0, max=2**32 - 1, help="The same seed gives the same result.", rich_help_panel=MODEL),
+]
+SaveModel = Annotated[Path | None, typer.Option("--save", help="The fitted model: .arbora.", rich_help_panel=WRITING)]
+ReportPage = Annotated[
+    Path | None, typer.Option("--report", help="Report of the results: .html.", rich_help_panel=WRITING)
+]
 
 # ---- options of cluster ---------------------------------------------------------------------------------------------
 
 KindOption = Annotated[
     Kind,
-    typer.Option("--model", help=f"auto: the model that suits the trees, with the reason. {about_models('cluster')}"),
+    typer.Option(
+        "--model",
+        help=f"auto: the model that suits the trees, with the reason. {about_models('cluster')}",
+        rich_help_panel=MODEL,
+    ),
 ]
 Components = Annotated[
     int | None,
@@ -190,9 +234,13 @@ Components = Annotated[
         unless="learnt; mixture: that of patterns",
         min=1,
         help="Number of clusters.",
+        rich_help_panel=MODEL,
     ),
 ]
-States = Annotated[int | None, setting("--states", of="n_states", min=1, help="Hidden states of each component.")]
+States = Annotated[
+    int | None,
+    setting("--states", of="n_states", min=1, help="Hidden states of each component.", rich_help_panel=TREES),
+]
 AbsentOption = Annotated[
     Absent | None,
     setting(
@@ -200,6 +248,7 @@ AbsentOption = Annotated[
         of="absent",
         help="What a node without a child in some slot says: bottom, being absent is a state like others; slot, it "
         "also multiplies the probability; literal, as the equation is printed; renormalised, it says nothing.",
+        rich_help_panel=TREES,
     ),
 ]
 StructureOption = Annotated[
@@ -208,20 +257,37 @@ StructureOption = Annotated[
         "--structure",
         of="structure",
         help="Whether to model shapes: branching; state, by the states of --direction down; none for labels alone.",
+        rich_help_panel=TREES,
     ),
 ]
 DirectionOption = Annotated[
     Direction | None,
-    setting("--direction", of="direction", help="States depend on those of a child (up) or of the parent (down)."),
+    setting(
+        "--direction",
+        of="direction",
+        help="States depend on those of a child (up) or of the parent (down).",
+        rich_help_panel=TREES,
+    ),
 ]
 Tied = Annotated[
-    bool, typer.Option("--tied", help="With --direction down: children in all places depend on their parent alike.")
+    bool,
+    typer.Option(
+        "--tied",
+        help="With --direction down: children in all places depend on their parent alike.",
+        rich_help_panel=TREES,
+    ),
 ]
 Prior = Annotated[
-    float | None, setting("--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.")
+    float | None,
+    setting(
+        "--prior", of="prior", min=1.0, help="Dirichlet prior; 1 is none, more is smoother.", rich_help_panel=TREES
+    ),
 ]
 InitOption = Annotated[
-    Init | None, setting("--init", of="init", help="Where EM starts: clusters of patterns, of slots, or at random.")
+    Init | None,
+    setting(
+        "--init", of="init", help="Where EM starts: clusters of patterns, of slots, or at random.", rich_help_panel=EM
+    ),
 ]
 Starts = Annotated[
     int | None,
@@ -231,12 +297,21 @@ Starts = Annotated[
         unless=f"{DEFAULTS['n_init']}, or 3 without --components",
         min=1,
         help="Starts; the best is kept.",
+        rich_help_panel=EM,
     ),
 ]
-MaxIter = Annotated[int | None, setting("--max-iter", of="max_iter", min=1, help="Most iterations of EM.")]
+MaxIter = Annotated[
+    int | None, setting("--max-iter", of="max_iter", min=1, help="Most iterations of EM.", rich_help_panel=EM)
+]
 Tol = Annotated[
     float | None,
-    setting("--tol", of="tol", min=0.0, help="EM ends when an iteration gains less than this, in nats per tree."),
+    setting(
+        "--tol",
+        of="tol",
+        min=0.0,
+        help="EM ends when an iteration gains less than this, in nats per tree.",
+        rich_help_panel=EM,
+    ),
 ]
 Slots = Annotated[
     int | None,
@@ -246,14 +321,24 @@ Slots = Annotated[
         unless="all",
         min=1,
         help="Number of distinct slots (slot: position of a child among its siblings); later ones count as the last.",
+        rich_help_panel=TREES,
     ),
 ]
 UpdateOption = Annotated[
     Update | None,
-    setting("--update", of="update", help="Infinite: sample the posterior (gibbs), or the paper's search (em)."),
+    setting(
+        "--update",
+        of="update",
+        help="Infinite: sample the posterior (gibbs), or the paper's search (em).",
+        rich_help_panel=SAMPLERS,
+    ),
 ]
-Sweeps = Annotated[int | None, setting("--sweeps", of="n_iter", min=1, help="Samplers: sweeps of a chain.")]
-Chains = Annotated[int | None, setting("--chains", of="n_chains", min=1, help="Samplers: chains to compare.")]
+Sweeps = Annotated[
+    int | None, setting("--sweeps", of="n_iter", min=1, help="Samplers: sweeps of a chain.", rich_help_panel=SAMPLERS)
+]
+Chains = Annotated[
+    int | None, setting("--chains", of="n_chains", min=1, help="Samplers: chains to compare.", rich_help_panel=SAMPLERS)
+]
 Concentration = Annotated[
     float | None,
     setting(
@@ -261,25 +346,36 @@ Concentration = Annotated[
         of="concentration",
         min=1e-9,
         help="Samplers: more means more groups a priori.",
+        rich_help_panel=SAMPLERS,
     ),
 ]
-Labels = Annotated[bool, typer.Option("--labels", help="Unions: use labels too; without this, structure alone.")]
+Labels = Annotated[
+    bool,
+    typer.Option("--labels", help="Unions: use labels too; without this, structure alone.", rich_help_panel=UNIONS),
+]
 NoiseCost = Annotated[
     float | None,
     typer.Option(
-        "--noise-cost", help="Unions: nats for a node that is described with its tree alone; inf: none. [default: 2]"
+        "--noise-cost",
+        help="Unions: nats for a node that is described with its tree alone; inf: none. [default: 2]",
+        rich_help_panel=UNIONS,
     ),
 ]
 SearchOption = Annotated[
     Search | None,
-    typer.Option("--search", help="Unions: full, or greedy, which stops after merging; full if left out."),
+    typer.Option(
+        "--search", help="Unions: full, or greedy, which stops after merging; full if left out.", rich_help_panel=UNIONS
+    ),
 ]
 Checkpoint = Annotated[
     Path | None,
     typer.Option(
         "--checkpoint",
         help="A file (of samplers a folder) to save the fit in as it runs; the same command then continues from it.",
+        rich_help_panel=RUNNING,
     ),
 ]
-ClusterTable = Annotated[Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.")]
-Picture = Annotated[Path | None, typer.Option("--picture", help="The picture alone: .png.")]
+ClusterTable = Annotated[
+    Path | None, typer.Option("--output", "-o", help="Clusters: .csv, .json or .parquet.", rich_help_panel=WRITING)
+]
+Picture = Annotated[Path | None, typer.Option("--picture", help="The picture alone: .png.", rich_help_panel=WRITING)]

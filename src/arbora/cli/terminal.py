@@ -2,6 +2,7 @@
 
 import contextlib
 import functools
+import inspect
 import json
 import logging
 import math
@@ -13,7 +14,8 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from typing import IO, Any, ParamSpec, cast
+from contextvars import ContextVar
+from typing import IO, Annotated, Any, ParamSpec, cast
 
 import typer
 
@@ -40,12 +42,31 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
+#: Whether --verbose was given.
+_verbose: ContextVar[bool] = ContextVar("verbose", default=False)
+
+_Verbose = Annotated[
+    bool,
+    typer.Option(
+        "--verbose", "-v", help="More messages: what is being done, and each iteration.", rich_help_panel="Running"
+    ),
+]
+
+
 def command(function: Callable[P, None]) -> Callable[P, None]:
-    """Turn what Arbora refuses into one sentence and an exit code; leave faults of our own their traceback."""
+    """Turn what Arbora refuses into one sentence and an exit code; leave faults of our own their traceback.
+
+    A command that can be quiet gets the option --verbose too.
+    """
 
     @functools.wraps(function)
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         from ..errors import ArboraError
+
+        verbose = bool(kwargs.pop("verbose", False))
+        if verbose and kwargs.get("quiet"):
+            raise usage("--verbose", "and --quiet exclude each other; give one")
+        _verbose.set(verbose)
 
         try:
             with Interrupts():
@@ -62,6 +83,10 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         except MemoryError:
             raise fail("not enough memory; use fewer trees, states or components", BAD_INPUT) from None
 
+    told = inspect.signature(function)
+    if "quiet" in told.parameters:
+        verbose = inspect.Parameter("verbose", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Verbose)
+        run.__signature__ = told.replace(parameters=[*told.parameters.values(), verbose])  # type: ignore[attr-defined]
     return run
 
 
@@ -147,7 +172,7 @@ class Teller(logging.Handler):
 
     def __init__(self, quiet: bool = False) -> None:
         super().__init__(logging.INFO)
-        self.quiet = quiet
+        self.quiet, self.verbose = quiet, _verbose.get()
         self.status: Any = None
         self.doing = ""
         self.pace = Pace()
@@ -165,6 +190,12 @@ class Teller(logging.Handler):
     @contextlib.contextmanager
     def working(self, doing: str) -> Iterator[None]:
         """Show what is going on until the block ends, on a terminal only."""
+        if self.verbose:
+            start = time.monotonic()
+            self.say(doing)
+            yield
+            self.say(f"{doing}: {in_words(time.monotonic() - start)}")
+            return
         if self.quiet or not sys.stderr.isatty():
             yield
             return
@@ -181,6 +212,8 @@ class Teller(logging.Handler):
         """Warnings become lines; each iteration of a fit moves the progress on."""
         if record.levelno >= logging.WARNING:
             _line(f"arbora: {printable(record.getMessage())}")
+        elif self.verbose:
+            _line(printable(record.getMessage()))
         elif self.status is not None and record.getMessage().startswith("iteration"):
             n, most, objective = cast(tuple[int, int, float], record.args)
             left = self.pace.left(n, most)

@@ -96,6 +96,7 @@ def convert(
       arbora convert "treebank/*.mrg" treebank.jsonl --read leaves=false
       arbora convert old/ new/ all.parquet --skip-bad
     """
+    check_there(*paths)
     from ..evaluate.wording import counted
     from ..forest.store import SHARD_NODES
     from ..io import write_jsonl
