@@ -227,6 +227,11 @@ def test_the_verdict_is_by_trustworthiness(fitted):
         model.trustworthiness_ = trust
         levels[trust] = model.verdict().level
     assert [*levels.values()] == ["sound", "look again", "do not trust", "look again"]
+    model.trustworthiness_ = 0.95
+    model.embedding_ = np.concatenate([np.zeros((61, 2)), model.embedding_[:60]])
+    assert "50% of the trees lie in one place" in model.verdict().reason
+    model.embedding_ = model.embedding_[2:]
+    assert model.verdict().level == "sound"
 
 
 def test_the_legend_names_likely_labels(fitted):

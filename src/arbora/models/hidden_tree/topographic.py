@@ -17,6 +17,7 @@ from . import fitting, map_start
 from . import node_posteriors as nodes
 from .emissions.plane import PlaneLabels
 from .fitted_mixture import SHARD_BYTES
+from .map_verdict import judge_map
 from .passes import Batch, MixtureCounts, MixtureParams
 from .single import HiddenTree
 from .switching_params import Priors
@@ -27,7 +28,6 @@ from .tree_model import split
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
 
-GOOD_TRUST, FAIR_TRUST = 0.9, 0.7  # trustworthiness, of which chance has one half
 MOST_SIDE = 100  # 10,000 states; transitions grow with the fourth power of the side
 
 
@@ -344,16 +344,8 @@ class TopographicMap(HiddenTree):
         return map_start.trustworthiness(forest.take(np.arange(forest.n_trees)), self.transform(forest), n_neighbours)
 
     def verdict(self) -> Verdict:
-        """How far to trust the map, by its trustworthiness on training trees."""
-        trust, told = self.trustworthiness_, f"the trustworthiness of the map is {self.trustworthiness_:.2f}"
-        if np.isnan(trust):
-            return Verdict("look again", "there are too few trees to say whether the map keeps neighbours", "")
-        if trust >= GOOD_TRUST:
-            return Verdict("sound", f"{told}: neighbours on it are neighbours by labels and places")
-        better = "raise n_init, or use the neighbour map of a report: roots may say too little about these trees"
-        if trust >= FAIR_TRUST:
-            return Verdict("look again", f"{told}: some neighbours on it are strangers", better)
-        return Verdict("do not trust", f"{told}, and 0.5 is chance: the map says little about the trees", better)
+        """How far to trust the map, by its trustworthiness on training trees and by how they spread."""
+        return judge_map(self.trustworthiness_, self.embedding_)
 
     def point_labels(self) -> NDArray[Any]:
         """Likeliest label at each point: the legend of the map, shape (side * side,)."""
