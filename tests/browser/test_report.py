@@ -194,7 +194,7 @@ def test_pictures_are_saved_as_svg_and_png(visit: Open, tmp_path: Path) -> None:
     from xml.etree import ElementTree as ET
 
     page = visit("clusters")
-    for section, what in (("#map", "circle"), ("#sizes", "path"), ("#fit", "path"), ("#groups", "text")):
+    for section, what in (("#map", "circle"), ("#sizes", "path"), ("#fit", "text"), ("#groups", "text")):
         for kind in ("SVG", "PNG"):
             with page.expect_download() as started:
                 page.locator(f"{section} .saves").get_by_role("button", name=kind).first.click()
@@ -270,7 +270,10 @@ def test_every_level_is_described_and_equal_levels_are_one(visit: Open) -> None:
     assert page.locator("#groups h3.gap").all_inner_texts() == ["Levels 1 and 2", "Level 3"]
     assert page.locator("#groups article").count() == 2 + 4
     assert "of group 1 of levels 1 and 2" in page.locator("#groups article").last.inner_text()
-    assert page.locator("#hierarchy svg text.tick", has_text="level").all_inner_texts() == ["levels 1 and 2", "level 3"]
+    assert page.locator("#hierarchy svg text.tick", has_text="level").all_text_contents() == [
+        "levels 1 and 2",
+        "level 3",
+    ]
     assert page.get_by_label("Colour by").locator("option").count() == 3
 
 
