@@ -20,32 +20,11 @@ def _link_children(parent, lo, hi, first_out, after_out):
         first_out[p] = u - lo
 
 
-class Units(NamedTuple):
-    """The units found so far, with room for more; no crowds where no slot is pooled, no hashes without sharing."""
-
-    label: NDArray[np.int32]
-    slot: NDArray[np.int32]
-    crowd: NDArray[np.int32]
-    start: NDArray[np.int32]  # [unit + 1]: its children
-    child: NDArray[np.int32]
-    hashes: NDArray[np.uint64]
-    table: NDArray[np.int32]  # unit by hash, open addressing; -1 where none is
-
-
-class Children(NamedTuple):
-    """The children of the nodes of one tree as linked lists, and room for those of one node."""
-
-    first: NDArray[np.int64]  # [node]
-    after: NDArray[np.int64]
-    unit: NDArray[np.int32]  # of each node
-    ids: NDArray[np.int32]  # units of the children of one node, by slot
-    slots: NDArray[np.int32]
-
-
 @jit
-def _gather(u, lo, slot, children_out):
-    """Units of the children of node u in slot order; returns how many."""
-    first, after, unit, ids_out, slots_out = children_out
+def _gather(u, lo, links, slot, unit, children_out):
+    """Units of the children of node u in slot order, into `children_out` (units, slots); returns how many."""
+    first, after = links
+    ids_out, slots_out = children_out
     n = 0
     is_sorted = True
     v = first[u]
@@ -62,6 +41,15 @@ def _gather(u, lo, slot, children_out):
     return n
 
 
+@jit
+def _largest(tree_start, first_tree):
+    """Nodes of the largest tree from `first_tree` on."""
+    largest = 0
+    for t in range(first_tree, tree_start.shape[0] - 1):
+        largest = max(largest, tree_start[t + 1] - tree_start[t])
+    return largest
+
+
 @inlined
 def _hash_of(seed, key, ids):
     """Hash of a unit by (label, slot, crowd, number of children) and the units of its children."""
@@ -73,27 +61,50 @@ def _hash_of(seed, key, ids):
 
 
 @inlined
-def _look_up(units, h, key, ids):
-    """(the unit of this key or -1, its place in the table or the free one where it belongs)."""
-    label_out, slot_out, crowd_out, start_out, child_out, hashes, table = units
-    label_u, slot_u, crowd_u, n = key
-    pooled = crowd_out.shape[0] > 0
-    mask = table.shape[0] - 1
-    x = np.int64(h & np.uint64(mask))
-    found = -1
-    while found < 0 and table[x] >= 0:
-        d = table[x]
-        if hashes[d] == h and label_out[d] == label_u and slot_out[d] == slot_u:
-            at = start_out[d]
-            same = start_out[d + 1] - at == n and (not pooled or crowd_out[d] == crowd_u)
-            e = 0
-            while same and e < n:
-                same = child_out[at + e] == ids[e]
-                e += 1
-            if same:
-                found = d
-        x = (x + 1) & mask if found < 0 else x
-    return found, x
+def _same_children(child_out, at, ids, n):
+    """Whether the children that stand at a place are these."""
+    same = True
+    e = 0
+    while same and e < n:
+        same = child_out[at + e] == ids[e]
+        e += 1
+    return same
+
+
+class Units(NamedTuple):
+    """Room for units: no crowds where no slot is pooled, no hashes without sharing."""
+
+    label: NDArray[np.int32]
+    slot: NDArray[np.int32]
+    crowd: NDArray[np.int32]
+    start: NDArray[np.int32]  # [unit + 1]: its children
+    hashes: NDArray[np.uint64]
+    table: NDArray[np.int32]  # unit by hash, open addressing; -1 where none is
+
+
+@jit
+def _empty_units(capacity, pooled, share):
+    """Room for the first units."""
+    return Units(
+        np.empty(capacity, np.int32),
+        np.empty(capacity, np.int32),
+        np.empty(capacity if pooled else 0, np.int32),
+        np.zeros(capacity + 1, np.int32),
+        np.empty(capacity if share else 0, np.uint64),
+        np.full(4 * capacity if share else 1, -1, np.int32),
+    )
+
+
+@jit
+def _grown(units, n_units):
+    """Twice the room, with the first units in it."""
+    label, slot, crowd, start, hashes, table = units
+    size = 2 * n_units
+    if hashes.shape[0] > 0:
+        hashes = grow(hashes, size)
+        table = rehash(hashes, n_units, 4 * size)
+    crowd = grow(crowd, size) if crowd.shape[0] > 0 else crowd
+    return Units(grow(label, size), grow(slot, size), crowd, grow(start, size + 1), hashes, table)
 
 
 @jit
@@ -107,55 +118,6 @@ def _free_place(table, h):
 
 
 @jit
-def _with_room(units, n_units, n_children):
-    """The units, moved to larger places if another one with so many children has no room."""
-    label_out, slot_out, crowd_out, start_out, child_out, hashes, table = units
-    if n_units == label_out.shape[0]:
-        capacity = 2 * n_units
-        label_out = grow(label_out, capacity)
-        slot_out = grow(slot_out, capacity)
-        if crowd_out.shape[0] > 0:
-            crowd_out = grow(crowd_out, capacity)
-        start_out = grow(start_out, capacity + 1)
-        if hashes.shape[0] > 0:
-            hashes = grow(hashes, capacity)
-            table = rehash(hashes, n_units, 4 * capacity)
-    at = start_out[n_units]
-    if at + n_children > child_out.shape[0]:
-        child_out = grow(child_out, max(2 * child_out.shape[0], at + n_children))
-    return Units(label_out, slot_out, crowd_out, start_out, child_out, hashes, table)
-
-
-@inlined
-def _write(units_out, n_units, key, ids):
-    """Write a new unit behind the others."""
-    label_u, slot_u, crowd_u, n = key
-    at = units_out.start[n_units]
-    for e in range(n):
-        units_out.child[at + e] = ids[e]
-    units_out.label[n_units] = label_u
-    units_out.slot[n_units] = slot_u
-    if units_out.crowd.shape[0] > 0:
-        units_out.crowd[n_units] = crowd_u
-    units_out.start[n_units + 1] = at + n
-
-
-@jit
-def _empty_units(pooled, share):
-    """Room for the first units."""
-    capacity = 1024
-    return Units(
-        np.empty(capacity, np.int32),
-        np.empty(capacity, np.int32),
-        np.empty(capacity if pooled else 0, np.int32),
-        np.zeros(capacity + 1, np.int32),
-        np.empty(capacity, np.int32),
-        np.empty(capacity if share else 0, np.uint64),
-        np.full(4 * capacity if share else 1, -1, np.int32),
-    )
-
-
-@jit
 def hash_cons(forest, crowd, first_tree, max_units, share, seed):
     """Distinct subtrees of the trees from `first_tree` on, until there are about `max_units` of them.
 
@@ -166,15 +128,14 @@ def hash_cons(forest, crowd, first_tree, max_units, share, seed):
     first_tree + number of roots.
     """
     parent, slot, label, tree_start = forest
-    n_trees = tree_start.shape[0] - 1
-    largest = 0
-    for t in range(first_tree, n_trees):
-        largest = max(largest, tree_start[t + 1] - tree_start[t])
+    n_trees, largest = tree_start.shape[0] - 1, _largest(tree_start, first_tree)
     first, after = np.empty(largest, np.int64), np.empty(largest, np.int64)
-    unit, ids, slots = np.empty(largest, np.int32), np.empty(largest, np.int32), np.empty(largest, np.int32)
-    children = Children(first, after, unit, ids, slots)
+    unit = np.empty(largest, np.int32)  # unit of each node of the tree at hand
+    ids, slots = np.empty(largest, np.int32), np.empty(largest, np.int32)
+    links, children = (first, after), (ids, slots)
     pooled = crowd.shape[0] > 0
-    units = _empty_units(pooled, share)
+    label_out, slot_out, crowd_out, start_out, hashes, table = _empty_units(1024, pooled, share)
+    child_out = np.empty(1024, np.int32)
     root_out = np.empty(n_trees - first_tree, np.int32)
     n_units = 0
     t = first_tree
@@ -182,34 +143,45 @@ def hash_cons(forest, crowd, first_tree, max_units, share, seed):
         lo, hi = tree_start[t], tree_start[t + 1]
         _link_children(parent, lo, hi, first, after)
         for u in range(hi - lo):
-            n = _gather(u, lo, slot, children)
-            key = (label[lo + u], slot[lo + u], crowd[lo + u] if pooled else np.int32(1), n)
+            n = _gather(u, lo, links, slot, unit, children)
+            label_u, slot_u = label[lo + u], slot[lo + u]
+            crowd_u = crowd[lo + u] if pooled else np.int32(1)
             found, x, h = -1, 0, np.uint64(0)
             if share:
-                h = _hash_of(seed, key, ids)
-                found, x = _look_up(units, h, key, ids)
+                h = _hash_of(seed, (label_u, slot_u, crowd_u, n), ids)
+                mask = table.shape[0] - 1
+                x = np.int64(h & np.uint64(mask))
+                while table[x] >= 0:
+                    d = table[x]
+                    if hashes[d] == h and label_out[d] == label_u and slot_out[d] == slot_u:
+                        same = start_out[d + 1] - start_out[d] == n and (not pooled or crowd_out[d] == crowd_u)
+                        if same and _same_children(child_out, start_out[d], ids, n):
+                            found = d
+                            break
+                    x = (x + 1) & mask
             if found < 0:
-                table_size = units.table.shape[0]
-                units = _with_room(units, n_units, n)
-                _write(units, n_units, key, ids)
+                if n_units == label_out.shape[0]:
+                    units = Units(label_out, slot_out, crowd_out, start_out, hashes, table)
+                    label_out, slot_out, crowd_out, start_out, hashes, table = _grown(units, n_units)
+                    x = _free_place(table, h) if share else 0
+                at = start_out[n_units]
+                if at + n > child_out.shape[0]:
+                    child_out = grow(child_out, max(2 * child_out.shape[0], at + n))
+                for e in range(n):
+                    child_out[at + e] = ids[e]
+                label_out[n_units], slot_out[n_units], start_out[n_units + 1] = label_u, slot_u, at + n
+                if pooled:
+                    crowd_out[n_units] = crowd_u
                 if share:
-                    if units.table.shape[0] != table_size:
-                        x = _free_place(units.table, h)
-                    units.hashes[n_units] = h
-                    units.table[x] = n_units
+                    hashes[n_units], table[x] = h, n_units
                 found = n_units
                 n_units += 1
             unit[u] = found
         root_out[t - first_tree] = unit[hi - lo - 1]
         t += 1
-    return (
-        units.label[:n_units].copy(),
-        units.slot[:n_units].copy(),
-        units.crowd[: n_units if pooled else 0].copy(),
-        units.start[: n_units + 1].copy(),
-        units.child[: units.start[n_units]].copy(),
-        root_out[: t - first_tree].copy(),
-    )
+    out = (label_out[:n_units].copy(), slot_out[:n_units].copy(), crowd_out[: n_units if pooled else 0].copy())
+    start_out = start_out[: n_units + 1].copy()
+    return (*out, start_out, child_out[: start_out[n_units]].copy(), root_out[: t - first_tree].copy())
 
 
 @jit

@@ -13,54 +13,44 @@ FLOOR = 1e-200  # as in upward_downward.py
 CEILING = 1e250
 
 
-@inlined
-def _gather(units, d, flow, messages, prior_out):
-    """Put P(state | subtrees of the children) of unit d into `prior_out`; log P(all of them)."""
-    _, slot, _, child_start, child = units
-    leaf, _, edge, tail = flow
-    _, through, _, log_prob = messages
-    n_states = prior_out.shape[0]
-    has_absent, absent = tail.shape[0] > 0, edge.shape[1] - 1
-    lo, hi = child_start[d], child_start[d + 1]
-    below = 0.0
-    if lo == hi:
-        row = slot[d] if slot[d] >= 0 else leaf.shape[0] - 1
-        for i in range(n_states):
-            prior_out[i] = leaf[row, i]
-    else:
-        last = child[hi - 1]
-        if has_absent:  # children come by slot, so all slots behind the last one's are absent
-            row = slot[last] + 1
-            for i in range(n_states):
-                prior_out[i] = tail[row, i] + through[last, i]
-        else:
-            for i in range(n_states):
-                prior_out[i] = through[last, i]
-        due = 0  # the slot after the last child read
-        for e in range(lo, hi):
-            v = child[e]
-            if e < hi - 1:
-                for i in range(n_states):
-                    prior_out[i] += through[v, i]
-            if has_absent:
-                for l in range(due, slot[v]):
-                    for i in range(n_states):
-                        prior_out[i] += edge[l, absent, i]
-            due = slot[v] + 1
-            below += log_prob[v]
-    return below
-
-
 @jit
 def upward(units, flow, messages_out):
     """P(state | subtree) and log P(subtree) of every unit; children precede parents, so one sweep is enough."""
-    label, slot, crowd, _, _ = units
-    _, emission, edge, _ = flow
+    label, slot, crowd, child_start, child = units
+    leaf, emission, edge, tail = flow
     up, through, inverse, log_prob = messages_out
     n_units, n_states = up.shape
-    prior = np.empty(n_states)
+    has_absent = tail.shape[0] > 0
+    absent = edge.shape[1] - 1
+    prior = np.empty(n_states)  # P(state | subtrees of the children)
     for d in range(n_units):
-        below = _gather(units, d, flow, messages_out, prior)
+        lo, hi = child_start[d], child_start[d + 1]
+        below = 0.0
+        if lo == hi:
+            row = slot[d] if slot[d] >= 0 else leaf.shape[0] - 1
+            for i in range(n_states):
+                prior[i] = leaf[row, i]
+        else:
+            last = child[hi - 1]
+            if has_absent:  # children come by slot, so all slots behind the last one's are absent
+                row = slot[last] + 1
+                for i in range(n_states):
+                    prior[i] = tail[row, i] + through[last, i]
+            else:
+                for i in range(n_states):
+                    prior[i] = through[last, i]
+            due = 0  # the slot after the last child read
+            for e in range(lo, hi):
+                v = child[e]
+                if e < hi - 1:
+                    for i in range(n_states):
+                        prior[i] += through[v, i]
+                if has_absent:
+                    for l in range(due, slot[v]):
+                        for i in range(n_states):
+                            prior[i] += edge[l, absent, i]
+                due = slot[v] + 1
+                below += log_prob[v]
         if label[d] >= 0:  # an unknown label is summed out
             for i in range(n_states):
                 prior[i] *= emission[label[d], i]
@@ -85,45 +75,25 @@ def upward(units, flow, messages_out):
 
 
 @inlined
-def _pass_on(units, d, emission, messages, outside, sums_out):
-    """Pass what is outside of unit d on to its children, and count the slots in which it has none."""
-    label, slot, _, child_start, child = units
-    _, pull, inverse, mass = messages
-    gap_sum, tail_sum = sums_out[3], sums_out[4]
-    n_states, has_absent = outside.shape[0], tail_sum.shape[0] > 0
-    # posterior over prior = emission * outside / z
-    x = inverse[d]
-    if label[d] >= 0:
-        for i in range(n_states):
-            outside[i] = min(outside[i] * emission[label[d], i] * x, CEILING)
+def _posterior_over_prior(m, emission, inverse, outside):
+    """emission * outside / z, in place: posterior over prior without dividing by a prior that may be zero."""
+    if m >= 0:
+        for i in range(outside.shape[0]):
+            outside[i] = min(outside[i] * emission[m, i] * inverse, CEILING)
     else:
-        for i in range(n_states):
-            outside[i] = min(outside[i] * x, CEILING)
-    due = 0
-    for e in range(child_start[d], child_start[d + 1]):
-        v = child[e]
-        for i in range(n_states):
-            pull[v, i] += outside[i]
-        mass[v] += mass[d]
-        if has_absent:
-            for absent in range(due, slot[v]):
-                for i in range(n_states):
-                    gap_sum[absent, i] += outside[i]
-        due = slot[v] + 1
-    if has_absent:
-        for i in range(n_states):
-            tail_sum[due, i] += outside[i]
+        for i in range(outside.shape[0]):
+            outside[i] = min(outside[i] * inverse, CEILING)
 
 
 @jit
 def downward(units, flow, messages, weighted, posterior_out, sums_out):
     """Sum posteriors over the occurrences of every unit, and collect the sums of the M-step."""
-    label, slot, crowd, child_start, _ = units
+    label, slot, crowd, child_start, child = units
     _, emission, edge, _ = flow
-    up, pull, _, mass = messages  # what went up is not needed any more: two of its arrays are used again
-    leaf_sum, emission_sum, pair_sum, _, _ = sums_out
+    up, pull, inverse, mass = messages  # what went up is not needed any more: two of its arrays are used again
+    leaf_sum, emission_sum, pair_sum, gap_sum, tail_sum = sums_out
     n_units, n_states = up.shape
-    keep = posterior_out.shape[0] > 0
+    keep, has_absent = posterior_out.shape[0] > 0, tail_sum.shape[0] > 0
     tree_root, weight = weighted
     pull[:] = 0.0  # posterior over prior of the parents, summed over them
     mass[:] = 0.0  # weight of all occurrences
@@ -156,9 +126,24 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
         if label[d] >= 0:
             for i in range(n_states):
                 emission_sum[label[d], i] += up[d, i] * outside[i]
-        if child_start[d] == child_start[d + 1]:
+        lo, hi = child_start[d], child_start[d + 1]
+        if lo == hi:
             row = l if l >= 0 else leaf_sum.shape[0] - 1
             for i in range(n_states):
                 leaf_sum[row, i] += up[d, i] * outside[i]
-        else:
-            _pass_on(units, d, emission, messages, outside, sums_out)
+            continue
+        _posterior_over_prior(label[d], emission, inverse[d], outside)
+        due = 0
+        for e in range(lo, hi):
+            v = child[e]
+            for i in range(n_states):
+                pull[v, i] += outside[i]
+            mass[v] += mass[d]
+            if has_absent:
+                for absent in range(due, slot[v]):
+                    for i in range(n_states):
+                        gap_sum[absent, i] += outside[i]
+            due = slot[v] + 1
+        if has_absent:
+            for i in range(n_states):
+                tail_sum[due, i] += outside[i]
