@@ -62,6 +62,9 @@ SUFFIXES = {
     "documents": ("",),
     "known": (".csv", ".json", ".parquet"),
     "template": (".csv",),
+    "held_out": (".jsonl",),
+    "names": (".csv",),
+    "log": ("",),
 }
 
 
@@ -114,6 +117,9 @@ LINES = {
     "report": ["report", "mixture.arbora", "trees.jsonl"],
     "label-nodes": ["label-nodes", "trees.jsonl", "--template", "nodes.csv"],
     "demo": ["demo", "--output", "noise.bin"],
+    "describe": ["describe", "mixture.arbora", "trees.jsonl", "--cluster", "0", "--only", "paths"],
+    "watch": ["watch", "mixture.arbora", "trees.jsonl"],
+    "replay": ["replay", "folder"],
 }
 EVERY = [p for name, function in COMMANDS.items() if name in LINES for p in _parameters(name, function)]
 QUICK = [p for p in EVERY if (p.command, p.name) != ("demo", "output")]  # which works, for seconds, with any folder

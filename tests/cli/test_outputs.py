@@ -44,7 +44,7 @@ def _parameters(function: Any) -> list[Parameter]:
 COMMANDS = {c.name or str(c.callback and c.callback.__name__): _parameters(c.callback) for c in app.registered_commands}
 
 # What each parameter that takes text or a path is; a new one must be put here, and into `check_outputs` if it writes.
-READS = {"paths", "model", "table", "classes", "known", "constraints"}
+READS = {"paths", "model", "table", "classes", "known", "constraints", "held_out"}
 WRITES = {
     "output": ".csv",
     "save": ".arbora",
@@ -57,12 +57,12 @@ WRITES = {
     "template": ".csv",
 }
 NEITHER = {"column", "read", "scheduler", "names", "columns", "hidden", "content"}
-NEITHER |= {"documents"}  # a folder of new files
-SUFFIX = {("convert", "output"): ".jsonl", ("report", "output"): ".html"}
+NEITHER |= {"documents", "log"}  # folders: of new files, of a watcher
+SUFFIX = {("convert", "output"): ".jsonl", ("report", "output"): ".html", ("describe", "output"): ".json"}
 COLUMN = {("hierarchy", "classes")}  # names a column, not a file
 FOLDERS = {("demo", "output")}
 OF_MODELS = {"predict": "mixture", "encode": "mixture", "report": "mixture", "classify": "classifier"}
-OF_MODELS["label-nodes"] = "mixture"
+OF_MODELS |= {"label-nodes": "mixture", "describe": "mixture", "watch": "mixture"}
 # A checkpoint that is one file belongs to hidden trees, and these inputs belong to patterns.
 APART = {("cluster", "checkpoint"): {"known", "constraints"}}
 
@@ -89,6 +89,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     paths["known"].write_text("tree,node,output\n0,0,x\n")
     paths["constraints"] = folder / "constraints.json"
     paths["constraints"].write_text('{"must_link": []}')
+    paths["held_out"] = folder / "held-out.jsonl"
+    write_jsonl(make_documents(2, random_state=1), paths["held_out"])
     write_jsonl(trees, paths["paths"])
     rows = [[float(k % 3), float(k // 3)] for k in range(9)]
     paths["table"].write_text("x,y\n" + "".join(f"{x},{y}\n" for x, y in rows))

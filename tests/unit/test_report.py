@@ -218,7 +218,7 @@ def test_a_hierarchy_is_told_level_by_level(tmp_path: Path) -> None:
     draws = model.draws(1).reshape(-1, 30)
     share = (diagnostics.align_labels(draws, model.level_labels_[1]) == model.level_labels_[1]).mean(axis=0)
     np.testing.assert_allclose(page["items"]["path"][1], share, atol=6e-3)
-    assert [level["level"] for level in page["agreement"]] == [1, 2]
+    assert [level["level"] for level in page["agreement"]] == ["level 1", "level 2"]
     model.save(tmp_path / "m.arbora")
     bare = gather(ab.load(tmp_path / "m.arbora"), rows())
     assert "posterior" not in bare

@@ -113,4 +113,4 @@ def test_a_quick_table_has_the_diffusion_tree_and_ward(study, monkeypatch):
         "Ward linkage",
     ]
     assert {len(row) for row in table.rows} == {len(table.header)}
-    assert len(table.more[0].rows) == 2
+    assert len(table.more[0].rows) == 3

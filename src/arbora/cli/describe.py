@@ -68,13 +68,14 @@ def describe(
             raise usage("MODEL", f"a {type(fitted).__name__} has no clusters of trees; name a model of trees")
         given = {} if names is None else files.read_names(names)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
-        files.check_outputs([files.Output("--output", output, (".json",))], [*inputs.files, model, names])
-        forest = reading.read_trees(inputs, skip_bad, None, quiet)
-        others = None
+        other_inputs = None
         if held_out is not None:
-            others = reading.read_trees(
-                reading.find_like_training(fitted, [held_out], format, read, teller), skip_bad, None, quiet
-            )
+            other_inputs = reading.find_like_training(fitted, [held_out], format, read, teller)
+        others_read = other_inputs.files if other_inputs else []
+        reads = [*inputs.files, *others_read, model, names]
+        files.check_outputs([files.Output("--output", output, (".json",))], reads)
+        forest = reading.read_trees(inputs, skip_bad, None, quiet)
+        others = None if other_inputs is None else reading.read_trees(other_inputs, skip_bad, None, quiet)
         with teller.working("looking for what clusters share"):
             labels = _numbered(fitted, forest)
             known = None if others is None else _numbered(fitted, others)

@@ -87,6 +87,7 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
     if "quiet" in told.parameters:
         verbose = inspect.Parameter("verbose", inspect.Parameter.KEYWORD_ONLY, default=False, annotation=_Verbose)
         run.__signature__ = told.replace(parameters=[*told.parameters.values(), verbose])  # type: ignore[attr-defined]
+        run.__annotations__ = {**function.__annotations__, "verbose": _Verbose}
     return run
 
 

@@ -102,7 +102,7 @@ class TreeTranslator(FittedTranslator):
     >>> others = [("ul", [("li", ["a"]), "li"]), "p"] * 10
     >>> model = TreeTranslator(2, 2, random_state=0).fit(trees, others)
     >>> list(model.predict([("page", ["text"])]))
-    ['p']
+    [{'label': 'p'}]
     """
 
     _saved: ClassVar[tuple[str, ...]] = (
