@@ -1,4 +1,4 @@
-"""arbora cluster --known and --constraints: what is known holds in the result, and in the model file."""
+"""arbora cluster --known, --constraints and --steer: what is known holds in the result, and in the model file."""
 
 import json
 from pathlib import Path
@@ -62,7 +62,7 @@ def test_rows_without_a_tree_are_told(corpus: Path) -> None:
         ("{", "no JSON"),
         ("[]", "wanted"),
         ('{"must": []}', "wanted"),
-        ('{"must_link": 3}', "wanted lists of pairs"),
+        ('{"must_link": 3}', "wanted lists"),
         ('{"must_link": [["a0.xml"]]}', "is no pair"),
         ('{"must_link": [["a0.xml", "ghost.xml"]]}', "no tree is called 'ghost.xml'"),
         ('{"must_link": [["a0.xml", "a1.xml"]], "cannot_link": [["a0.xml", "a1.xml"]]}', "cannot_link (0, 1)"),
@@ -90,3 +90,58 @@ def test_other_models_refuse_it(corpus: Path) -> None:
     code, said = invoke(corpus, "--known", "some.csv", "--model", "infinite")
     assert code == 2
     assert "--known" in said
+
+
+def test_steps_are_taken_and_taken_again_from_the_model(corpus: Path) -> None:
+    steps = corpus.parent / "steps.json"
+    file = {
+        "known": {"a0.xml": "one", "a1.xml": "two"},
+        "must_link": [["a2.xml", "a3.xml"]],
+        "moves": [{"split": [["d0.xml", "d1.xml"], ["d2.xml"]]}, {"merge": ["d0.xml", "a0.xml"]}],
+    }
+    steps.write_text(json.dumps(file))
+    model = fitted(corpus, "--steer", steps)
+    label = model.labels_
+    assert label[0] != label[1]
+    assert label[2] == label[3]
+    assert label[6] == label[7] == label[0] != label[8]
+    assert model.moves_ == [{"split": [[6, 7], [8]]}, {"merge": [0, 6]}]
+    kept = corpus.parent / "kept.arbora"
+    model.save(kept)
+    again = fitted(corpus, "--steer", kept)
+    assert (again.labels_ == label).all()
+    assert again.moves_ == model.moves_
+    assert fitted(corpus, "--steer", kept, "--components", 3).moves_ == model.moves_
+    (corpus / "z.xml").write_text("<a/>")
+    code, said = invoke(corpus, "--steer", kept)
+    assert code == 1
+    assert "other trees" in said
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("{", "no JSON"),
+        ("{}", "wanted"),
+        ('{"moves": [{"join": ["a0.xml", "a1.xml"]}]}', "is no move"),
+        ('{"moves": [{"merge": "a0.xml"}]}', "wanted names"),
+        ('{"moves": [{"merge": ["a0.xml", "ghost.xml"]}]}', "ghost.xml"),
+        ('{"known": [["a0.xml", "one"]]}', "wanted classes"),
+        ('{"known": {"a0.xml": "x", "a1.xml": "y"}, "moves": [{"merge": ["a0.xml", "a1.xml"]}]}', "take out"),
+    ],
+)
+def test_bad_steps_are_refused(corpus: Path, text: str, says: str) -> None:
+    steps = corpus.parent / "steps.json"
+    steps.write_text(text)
+    code, said = invoke(corpus, "--steer", steps)
+    assert code in (1, 2)
+    assert says in said
+
+
+def test_one_thing_is_said_in_one_place(corpus: Path) -> None:
+    steps, table = corpus.parent / "steps.json", corpus.parent / "some.csv"
+    steps.write_text('{"known": {"a0.xml": "one"}}')
+    table.write_text("name,class\na0.xml,one\n")
+    code, said = invoke(corpus, "--steer", steps, "--known", table)
+    assert code == 2
+    assert "use one" in said

@@ -44,7 +44,7 @@ def _parameters(function: Any) -> list[Parameter]:
 COMMANDS = {c.name or str(c.callback and c.callback.__name__): _parameters(c.callback) for c in app.registered_commands}
 
 # What each parameter that takes text or a path is; a new one must be put here, and into `check_outputs` if it writes.
-READS = {"paths", "model", "table", "classes", "known", "constraints", "held_out"}
+READS = {"paths", "model", "table", "classes", "known", "constraints", "steer", "held_out"}
 WRITES = {
     "output": ".csv",
     "save": ".arbora",
@@ -64,7 +64,7 @@ FOLDERS = {("demo", "output")}
 OF_MODELS = {"predict": "mixture", "encode": "mixture", "report": "mixture", "classify": "classifier"}
 OF_MODELS |= {"label-nodes": "mixture", "describe": "mixture", "watch": "mixture"}
 # A checkpoint that is one file belongs to hidden trees, and these inputs belong to patterns.
-APART = {("cluster", "checkpoint"): {"known", "constraints"}}
+APART = {("cluster", "checkpoint"): {"known", "constraints", "steer"}}
 
 
 def parameters(command: str, kind: Any) -> list[str]:
@@ -89,6 +89,8 @@ def files(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     paths["known"].write_text("tree,node,output\n0,0,x\n")
     paths["constraints"] = folder / "constraints.json"
     paths["constraints"].write_text('{"must_link": []}')
+    paths["steer"] = folder / "steer.json"
+    paths["steer"].write_text('{"moves": []}')
     paths["held_out"] = folder / "held-out.jsonl"
     write_jsonl(make_documents(2, random_state=1), paths["held_out"])
     write_jsonl(trees, paths["paths"])

@@ -60,6 +60,7 @@ def cluster(
     classes: opt.Classes = None,
     known: opt.Known = None,
     constraints: opt.Constraints = None,
+    steer: opt.Steer = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -74,6 +75,7 @@ def cluster(
       arbora cluster trees.jsonl --report report.html --seed 7 --jobs -1
       arbora cluster corpus/ --classes folder --read text=kind
       arbora cluster corpus/ --known some.csv --constraints pairs.json
+      arbora cluster corpus/ --steer steps.json --save model.arbora
       arbora cluster corpus/ --model mixture -k 11 --states 4
       arbora cluster corpus/ --model infinite --chains 4 --jobs -1
       arbora cluster corpus.store -k 11 --scheduler tcp://host:8786
@@ -91,7 +93,7 @@ def cluster(
         structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter, tol=tol, n_slots=n_slots,
         content=content, update=update, sweeps=sweeps, chains=chains, concentration=concentration,
         labels=labels or None, noise_cost=noise_cost, search=search, memory=memory, scheduler=scheduler,
-        checkpoint=checkpoint, known=known, constraints=constraints,
+        checkpoint=checkpoint, known=known, constraints=constraints, steer=steer,
     )  # fmt: skip
     kind = settle(kind, asked)
     check_jobs(jobs)
@@ -100,7 +102,8 @@ def cluster(
         if content is not None:
             inputs = reading.find(paths, format, columns.reading_options(content, inputs.format, read))
         targets = results.Outputs(output, save, report, picture)
-        targets.check([*inputs.files, files.table_of(classes), known, constraints], checkpoint, kind in WITH_CHAINS)
+        others = [files.table_of(classes), known, constraints, steer]
+        targets.check([*inputs.files, *others], checkpoint, kind in WITH_CHAINS)
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
         if content is not None:
             asked["content"] = columns.setting(content, forest)
@@ -108,6 +111,10 @@ def cluster(
             asked["known"] = steering.known_classes(known, forest, teller)
         if constraints is not None:
             asked["constraints"] = steering.known_pairs(constraints, forest)
+        if asked.pop("steer", None) is not None:
+            steps = steering.steps_of(str(steer), forest)
+            refuse({name: steps.get(name) and asked.get(name) for name in steps}, f"{steer} holds such, too; use one")
+            asked |= steps
         with reading.workers_of(scheduler, forest):
             fitted = fit(forest, kind, asked, jobs, seed, teller)
         fitted.model.provenance_["reading"] = inputs.remembered()
@@ -155,7 +162,7 @@ def fit(forest: Any, kind: opt.Kind, asked: dict[str, Any], jobs: int | None, se
     from ..models.hidden_tree.infinite import FLAT_PRIOR
 
     suited, reason = choose_model(forest)
-    if suited != "sizes" and {"known", "constraints"} & set(asked):
+    if suited != "sizes" and {"known", "constraints", "moves"} & set(asked):
         suited, reason = "patterns", "patterns, which take what is known"
     if suited == "sizes":
         settings["labels"] = "sizes"

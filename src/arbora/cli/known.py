@@ -1,6 +1,7 @@
-"""Prior knowledge of the groups, from files: classes of some trees, pairs of trees."""
+"""What a person knows of the groups, from files: classes of some trees, pairs of trees, groups to merge or split."""
 
 import json
+import zipfile
 from collections.abc import Sequence
 from typing import Any
 
@@ -15,6 +16,54 @@ from .reading import class_table, keys_of
 from .terminal import Teller
 
 PAIRS = ("must_link", "cannot_link")
+STEPS = ("known", *PAIRS, "moves")
+STEER_EXAMPLE = (
+    '{"known": {"a.xml": "letter"}, "must_link": [["a.xml", "b.xml"]], "cannot_link": [["a.xml", "c.xml"]], '
+    '"moves": [{"merge": ["d.xml", "e.xml"]}, {"split": ["f.xml", "g.xml"]}]}'
+)
+
+
+def steps_of(path: str, forest: Trees) -> dict[str, Any]:
+    """What a file of --steer asks for, by numbers of trees: known classes, constraints, moves; or what a model was."""
+    if zipfile.is_zipfile(path):
+        return _steps_of_model(path, forest)
+    found = _json(path, STEER_EXAMPLE)
+    if not isinstance(found, dict) or not found or not set(found) <= set(STEPS):
+        raise ReadError(f"{path}: wanted {STEER_EXAMPLE}")
+    names = _Names(path, tree_names(forest))
+    out: dict[str, Any] = {}
+    if "known" in found:
+        classes = found["known"]
+        if not isinstance(classes, dict) or not all(isinstance(c, str) for c in classes.values()):
+            raise ReadError(f"{path}: known: wanted classes by names of trees, as {STEER_EXAMPLE}")
+        out["known"] = [None] * forest.n_trees
+        for name, class_ in classes.items():
+            out["known"][names.number(name)] = class_
+    pairs = {key: [names.pair(pair) for pair in _listed(path, found[key])] for key in PAIRS if key in found}
+    if pairs:
+        out["constraints"] = pairs
+    if "moves" in found:
+        out["moves"] = [names.move(move) for move in _listed(path, found["moves"])]
+    return out
+
+
+def _steps_of_model(path: str, forest: Trees) -> dict[str, Any]:
+    """The steps that a saved model keeps; they are of its own trees."""
+    from ..models import load
+
+    model = load(path)
+    if not hasattr(model, "moves_"):
+        raise ReadError(f"{path}: a {type(model).__name__}; --steer takes a model of patterns, or JSON")
+    if model.provenance_["data_sha256"] != forest.sha256:
+        raise ReadError(f"{path}: it was fitted to other trees; write names of trees into a file of JSON")
+    out: dict[str, Any] = {"moves": model.moves_}
+    if hasattr(model, "constraints_"):
+        kept = model.constraints_
+        out["constraints"] = {key: kept[key].tolist() for key in PAIRS}
+        out["known"] = [None] * forest.n_trees
+        for tree, class_ in zip(kept["known_tree"].tolist(), kept["known_class"].tolist(), strict=True):
+            out["known"][tree] = model.known_classes_[class_]
+    return out
 
 
 def known_classes(path: str, forest: Trees, teller: Teller) -> list[str | None]:
@@ -30,21 +79,26 @@ def known_classes(path: str, forest: Trees, teller: Teller) -> list[str | None]:
 
 def known_pairs(path: str, forest: Trees) -> dict[str, list[tuple[int, int]]]:
     """Pairs of the file of --constraints, by numbers of trees."""
-    try:
-        found = json.loads(decode(read_bytes(path, MAX_BYTES, "give fewer pairs")))
-    except Fault as fault:
-        raise ReadError(fault.at(path)) from None
-    except (ValueError, RecursionError) as error:
-        raise ReadError(f"{path}: no JSON ({error}); wanted {_example()}") from None
+    found = _json(path, _example())
     if not isinstance(found, dict) or not set(found) <= set(PAIRS):
         raise ReadError(f"{path}: wanted {_example()}")
     names = _Names(path, tree_names(forest))
     return {key: [names.pair(pair) for pair in _listed(path, found[key])] for key in found}
 
 
+def _json(path: str, example: str) -> Any:
+    """What a file of JSON holds."""
+    try:
+        return json.loads(decode(read_bytes(path, MAX_BYTES, "give fewer pairs")))
+    except Fault as fault:
+        raise ReadError(fault.at(path)) from None
+    except (ValueError, RecursionError) as error:
+        raise ReadError(f"{path}: no JSON ({error}); wanted {example}") from None
+
+
 def _listed(path: str, pairs: Any) -> list[Any]:
     if not isinstance(pairs, list):
-        raise ReadError(f"{path}: wanted lists of pairs, as {_example()}")
+        raise ReadError(f"{path}: wanted lists, as {_example()}")
     return pairs
 
 
@@ -69,6 +123,19 @@ class _Names:
         if not isinstance(pair, list) or len(pair) != 2 or not all(isinstance(name, str) for name in pair):
             raise ReadError(f"{self.path}: {pair!r:.80} is no pair of names of trees; wanted {_example()}")
         return self.number(pair[0]), self.number(pair[1])
+
+    def move(self, move: Any) -> dict[str, Any]:
+        """A move with numbers of trees."""
+        if not isinstance(move, dict) or len(move) != 1 or not set(move) <= {"merge", "split"}:
+            raise ReadError(f"{self.path}: {move!r:.80} is no move; wanted {STEER_EXAMPLE}")
+        ((kind, trees),) = move.items()
+        return {kind: self.numbers(trees)}
+
+    def numbers(self, names: Any) -> Any:
+        """Numbers of trees, in lists as they are given."""
+        if isinstance(names, list) and names:
+            return [self.number(name) if isinstance(name, str) else self.numbers(name) for name in names]
+        raise ReadError(f"{self.path}: {names!r:.80}; wanted names of trees, as in {STEER_EXAMPLE}")
 
     def number(self, name: str) -> int:
         """The one tree of this name."""

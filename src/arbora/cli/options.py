@@ -176,6 +176,16 @@ Constraints = Annotated[
         rich_help_panel=KNOWN,
     ),
 ]
+Steer = Annotated[
+    str | None,
+    typer.Option(
+        "--steer",
+        metavar="FILE",
+        help="JSON with known classes, pairs, and clusters to merge and split, by names of trees; or a saved "
+        "model, whose steps are taken again.",
+        rich_help_panel=KNOWN,
+    ),
+]
 Quiet = Annotated[
     bool,
     typer.Option("--quiet", "-q", help="No progress and no messages but warnings and errors.", rich_help_panel=RUNNING),

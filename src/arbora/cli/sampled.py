@@ -15,11 +15,18 @@ OF_CHAINS = {"n_iter", "n_chains", "concentration", "checkpoint"}
 
 def fit_patterns(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
     """Groups of trees by the patterns they contain; the number is learnt unless it is given."""
-    plain = {name: value for name, value in settings.items() if name not in STEERING}
+    plain = {name: value for name, value in settings.items() if name not in (*STEERING, "moves")}
     steering = {name: settings.get(name) for name in STEERING}
     model = PatternMixture(components, **plain, verbose=_bar(teller)).fit(forest, **steering)
-    facts = {"power": model.power_, "log_posterior": model.log_posterior_, "converged": model.converged_}
+    before = model.log_posterior_
+    model.steer(forest, settings.get("moves", []))
+    facts: dict[str, Any] = {"power": model.power_, "log_posterior": model.log_posterior_}
+    facts["converged"] = model.converged_
     told = []
+    if model.moves_:
+        gain = model.log_posterior_ - before
+        told.append(f"{counted(len(model.moves_), 'move')} by hand changed the log posterior by {gain:+,.1f}.")
+        facts["moves"] = model.moves_
     if len(model.fitted_trees_) < forest.n_trees:
         n, most = counted(forest.n_trees, "tree"), counted(len(model.fitted_trees_), "tree")
         told.append(f"Groups were found on {most} drawn at random; the others of {n} were put into them.")

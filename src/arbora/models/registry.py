@@ -57,7 +57,7 @@ MODELS = {
         ("clusters", "probabilities", "sampled", "draws", "splits"),
         cluster="patterns",
         about="local patterns of labels; the number of groups is learnt, or given",
-        options=("components", *_CHAINS, *_PASSES, "known", "constraints"),
+        options=("components", *_CHAINS, *_PASSES, "known", "constraints", "steer"),
         warm_up=(
             {"n_iter": 4, "n_chains": 1, "random_state": 0},
             {"n_components": 2, "labels": "sizes", "n_iter": 4, "n_chains": 1, "random_state": 0},

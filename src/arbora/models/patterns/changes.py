@@ -4,6 +4,7 @@ from typing import Any, Self
 
 import numpy as np
 from numpy.typing import NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArboraError, SettingError
 from . import fitted as ft
@@ -23,6 +24,17 @@ class Changing(CoarserAndFiner):
         self.pattern_count_, self.group_size_ = sums
         self.n_components_ = len(sums.size)
         self.weight_ = sums.size / sums.size.sum()
+
+    def __add__(self, other: Any) -> Self:
+        """The model of the trees of both models: counts of groups that are one kind add up."""
+        if not isinstance(other, Changing):
+            return NotImplemented
+        from .adding import add_models
+
+        check_is_fitted(self, "group_size_")
+        check_is_fitted(other, "group_size_")
+        out: Self = add_models(self, other)
+        return out
 
     def partial_fit(self, X: Any, y: Any = None) -> Self:
         """Put more trees into the groups found, and count them there; fits if nothing was fitted before.

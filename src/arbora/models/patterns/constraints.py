@@ -101,7 +101,7 @@ def make_blocks(given: Given, rows: Rows, chosen: Ints) -> Blocks:
     place = {int(t): i for i, t in enumerate(chosen)}
     known = np.array([place[int(t)] for t in given.known_tree], np.int64)
     must, cannot = (_placed(pairs, place) for pairs in (given.must_link, given.cannot_link))
-    first = _first_of(given.known_class, known, len(given.classes))
+    first = first_of(given.known_class, known, len(given.classes))
     tied = np.vstack([must, np.column_stack([first[given.known_class], known])])
     block = _components(tied, len(chosen))
     _check_classes(given, block[first], chosen[first])
@@ -120,7 +120,7 @@ def _placed(pairs: Ints, place: dict[int, int]) -> Ints:
     return np.array([[place[a], place[b]] for a, b in pairs.tolist()], np.int64).reshape(-1, 2)
 
 
-def _first_of(of: Ints, tree: Ints, n: int) -> Ints:
+def first_of(of: Ints, tree: Ints, n: int) -> Ints:
     """The first tree of each class."""
     out = np.empty(n, np.int64)
     out[of[::-1]] = tree[::-1]
@@ -243,7 +243,7 @@ def check_number(given: Given | None, n_components: int | None) -> None:
 
 def as_arrays(given: Given, label: Ints, chosen: Ints) -> dict[str, Ints]:
     """What a model keeps: the constraints, and the group of each class."""
-    first = _first_of(given.known_class, given.known_tree, len(given.classes))
+    first = first_of(given.known_class, given.known_tree, len(given.classes))
     return {
         "known_tree": given.known_tree,
         "known_class": given.known_class,

@@ -8,7 +8,6 @@ from typing import Any, ClassVar, Literal, Self
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
-from sklearn.utils.validation import check_is_fitted
 from threadpoolctl import threadpool_limits
 
 from ...forest.trees import Trees
@@ -21,11 +20,11 @@ from . import families as fm
 from . import fitted as ft
 from . import marginals as mg
 from . import search as se
-from .changes import Changing
 from .checking import check_fitted, check_settings
 from .constraints import Given, as_arrays, check_kept, check_number, choose_trees, make_blocks, read_constraints
 from .fitted import Sums
 from .marginals import Corpus, PartitionPrior
+from .moves import MovedByHand, check_moves
 from .sampler import ManyGroups, PartitionSampler
 from .splits import best_splits
 from .transformer import TreePatterns
@@ -39,7 +38,7 @@ Ints = NDArray[np.int64]
 SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
 
 
-class PatternMixture(Sampled, ClusterMixin, Changing):
+class PatternMixture(Sampled, ClusterMixin, MovedByHand):
     """Cluster trees by the local patterns they contain; the number of groups is learnt or given.
 
     A tree is the set of its patterns (`TreePatterns`).  A group is a Dirichlet-multinomial over patterns, shrunk to the
@@ -91,6 +90,8 @@ class PatternMixture(Sampled, ClusterMixin, Changing):
         Group of each class that `fit` was given for some trees.
     constraints_ : dict of arrays
         What `fit` was given: known classes and pairs.  Not there if it was given nothing.
+    moves_ : list of dict
+        Groups merged and split by hand since the fit; `steer` does the same again after another fit.
     group_size_, weight_ : ndarray of shape (n_components_,)
         Number of fitted trees per group, and their shares.
     strengths_ : ndarray
@@ -152,8 +153,6 @@ class PatternMixture(Sampled, ClusterMixin, Changing):
         "provenance_",
     )
     _saved_if_there: ClassVar[tuple[str, ...]] = ("constraints_",)
-    constraints_: dict[str, Ints]
-    known_classes_: list[str] | None
 
     def __init__(
         self,
@@ -238,6 +237,7 @@ class PatternMixture(Sampled, ClusterMixin, Changing):
             tables = mg.make_tables(corpus, found.strengths, found.power, found.prior)
             self.split_gain_, self.split_side_ = best_splits(rng, corpus, features, tables, self.left_out_label_)
         self.trace_ = trace
+        self.moves_ = []
         return self
 
     def fit_predict(
@@ -271,14 +271,6 @@ class PatternMixture(Sampled, ClusterMixin, Changing):
         if given is not None:
             self.known_classes_ = list(given.classes)
             self.constraints_ = as_arrays(given, self.left_out_label_, self.fitted_trees_)
-
-    @property
-    def class_groups_(self) -> dict[str, int]:
-        """Group of each class that was known for some trees of the fit."""
-        check_is_fitted(self, "group_size_")
-        if not self.known_classes_:
-            return {}
-        return dict(zip(self.known_classes_, self.constraints_["class_group"].tolist(), strict=True))
 
     def _search(self, rng: np.random.Generator, corpus: Corpus, rows: Any) -> se.Found:
         prior = PartitionPrior(self.prior, 1.0 if self.concentration is None else float(self.concentration))
@@ -341,6 +333,8 @@ class PatternMixture(Sampled, ClusterMixin, Changing):
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super()._pack()
         header["patterns"], more = self.patterns_._pack()
+        if self.moves_:
+            header["moves"] = plain(self.moves_)
         return header, arrays | {f"patterns_.{name}": value for name, value in more.items()}
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
@@ -355,11 +349,14 @@ class PatternMixture(Sampled, ClusterMixin, Changing):
         patterns = restore(header["patterns"], more)
         if not isinstance(patterns, TreePatterns) or patterns.n_hashed is not None:
             raise ValueError("its patterns are none")
-        if patterns.families != self.families or patterns.vocabulary_ != self.vocabulary_:
+        same = self.labels == "sizes" or patterns.vocabulary_ == self.vocabulary_
+        if patterns.families != self.families or patterns.labels != self.labels or not same:
             raise ValueError("its patterns are of other families or labels")
         self.patterns_ = patterns
         check_fitted(self)
         if "constraints_" in vars(self):
             check_kept(self.constraints_, self.known_classes_, len(self.group_size_))
         self._set_sums(Sums(self.pattern_count_, self.group_size_))
+        self.moves_ = header.get("moves", [])
+        check_moves(self.moves_, 2**40)
         return self

@@ -31,22 +31,30 @@ def best_splits(rng: np.random.Generator, corpus: Corpus, features: Floats, tabl
     gain, side = np.full(n_groups, -np.inf), np.zeros(len(label), np.int64)
     for k in range(n_groups):
         mine = np.flatnonzero(label == k)
-        part = _part(corpus, mine)
-        if len(mine) < 2 or (part.blocks is not None and len(part.blocks.first) < 2):
-            continue
-        whole = _log_joint(part, tables, np.zeros(len(mine), np.int64))
-        step = float(tables.log_part[n_groups + 1] - tables.log_part[n_groups])
-        for _ in range(TRIES):
-            start = kmeans_start(features[mine], 2, rng)
-            if start.max() == 0:  # all alike
-                start[0] = 1
-            start = kept_to(part.blocks, start, 2)
-            groups, _ = settle(rng, part, tables, mg.seat(part, tables, start))
-            found = mg.compact(groups.label)
-            gained = _log_joint(part, tables, found) - whole + step
-            if gained > gain[k]:
-                gain[k], side[mine] = gained, found
+        gain[k], side[mine] = best_split(rng, corpus, features, tables, mine, n_groups)
     return Splits(gain, side)
+
+
+def best_split(
+    rng: np.random.Generator, corpus: Corpus, features: Floats, tables: Tables, mine: Ints, n_groups: int
+) -> tuple[float, Ints]:
+    """The best parting found of a group, given by its trees, and the part of each; -inf if there is none."""
+    part, best, side = _part(corpus, mine), -np.inf, np.zeros(len(mine), np.int64)
+    if len(mine) < 2 or (part.blocks is not None and len(part.blocks.first) < 2):
+        return best, side
+    whole = _log_joint(part, tables, np.zeros(len(mine), np.int64))
+    step = float(tables.log_part[n_groups + 1] - tables.log_part[n_groups])
+    for _ in range(TRIES):
+        start = kmeans_start(features[mine], 2, rng)
+        if start.max() == 0:  # all alike
+            start[0] = 1
+        start = kept_to(part.blocks, start, 2)
+        groups, _ = settle(rng, part, tables, mg.seat(part, tables, start))
+        found = mg.compact(groups.label)
+        gained = _log_joint(part, tables, found) - whole + step
+        if gained > best:
+            best, side = gained, found
+    return best, side
 
 
 def split_labels(label: Ints, splits: Splits, n_more: int) -> Ints:
