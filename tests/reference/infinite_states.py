@@ -59,14 +59,18 @@ def key_of(first, transition, emission):
     return (*sorted(nodes.astype(int).tolist()), *squares)
 
 
-def exact_keys(direction, trees, n_slots, n_labels, n_states, alphas, gamma, eta):
-    """Posterior of `key_of` given the labels of the trees, and P(labels); every state and switch is enumerated."""
+def exact_keys(direction, trees, n_slots, n_labels, n_states, alphas, gamma, eta, of_content=None):
+    """Posterior of `key_of` given the labels of the trees, and P(labels); every state and switch is enumerated.
+
+    `of_content` gives the log marginal of what else nodes hold, from the states of all nodes.
+    """
     nodes = [(t, u) for t, tree in enumerate(trees) for u in range(len(tree))]
     inner = [x for x in nodes if any(p == x[1] for p, _, _ in trees[x[0]])]
     switches = list(itertools.product(range(n_slots), repeat=len(inner) if direction == "up" else 0))
     weight = defaultdict(float)
     for states in itertools.product(range(n_states), repeat=len(nodes)):
         of = dict(zip(nodes, states, strict=True))
+        held = 1.0 if of_content is None else float(np.exp(of_content(states)))
         for choice in switches:
             chosen = dict(zip(inner, choice, strict=True)) if direction == "up" else {}
             first = np.zeros((n_slots + 1 if direction == "up" else 1, n_states))
@@ -88,7 +92,7 @@ def exact_keys(direction, trees, n_slots, n_labels, n_states, alphas, gamma, eta
                 else:
                     first[slot if slot >= 0 else n_slots, i] += 1
             flat = transition.reshape(-1, n_states)
-            p = np.exp(log_urn(emission, eta) + (log_urn(switch, eta) if direction == "up" else 0.0))
+            p = held * np.exp(log_urn(emission, eta) + (log_urn(switch, eta) if direction == "up" else 0.0))
             weight[key_of(first, flat, emission)] += p * weight_of_rows(first, flat, alphas, gamma)
     total = sum(weight.values())
     return {key: x / total for key, x in weight.items()}, total

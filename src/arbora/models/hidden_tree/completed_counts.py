@@ -195,6 +195,21 @@ class BagDrawer:
         return rejected
 
 
+class InsideBags:
+    """Completed counts of a model inside another; parameters are those of the model around it."""
+
+    def __init__(self, bags: Any):
+        self.bags, self.layout = bags, bags.layout
+
+    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Any) -> Any:
+        """One bag per tree."""
+        return self.bags.draw(rng, label, params.tree)
+
+    def counts(self, cells: Floats) -> Any:
+        """Counts of the model inside."""
+        return self.bags.counts(cells)
+
+
 class Part(NamedTuple):
     """Bags of some trees, one after another."""
 

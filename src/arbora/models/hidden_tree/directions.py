@@ -12,7 +12,6 @@ from ..settings import check_count, check_number
 from . import switching_settings as up
 from . import top_down_tree as down
 from .emissions.choice import emission_for
-from .emissions.labels import Labels
 from .hidden_model import HiddenModel
 from .inferred_states import InferredStates
 from .inferred_states import Priors as StatePriors
@@ -122,11 +121,7 @@ def new_hidden_tree(settings: Any, forest: Trees, n_components: int) -> Any:
     else:
         model = down.TopDownTree(*sizes, settings.structure, bool(settings.tied), pooled)
     up.check_room(model, n_components)
-    if not infers(settings):
-        return model
-    if not isinstance(model.emission, Labels):
-        raise SettingError("n_states='infer': only for nodes with labels alone; set content=None")
-    return InferredStates(model)
+    return InferredStates(model) if infers(settings) else model
 
 
 def shaping(settings: Any, model: Any) -> dict[str, tuple[Any, Any]]:

@@ -5,7 +5,8 @@ distribution, `state_weight`: a hierarchical Dirichlet process, cut at a largest
 Blei 2006).  A model wraps another, whose kernels it uses; equations are in infinite-states.md.
 
 In variational EM (`variational=True`) the rows have Dirichlet posteriors: the arrays of `Params.tree` are then the
-parameters of these, and the passes use exp(E log row).  A fitted model has their means.
+parameters of these, and the passes use exp(E log row).  Columns of content have posteriors likewise
+(emissions/posteriors.py).  A fitted model has their means.
 """
 
 from dataclasses import dataclass, replace
@@ -20,6 +21,7 @@ from ...forest.trees import Trees
 from . import dirichlet_rows as rows
 from . import distributions as dist
 from .base_measure import N_REPLICATES
+from .completed_counts import InsideBags
 from .passes import Batch
 from .state_weights import LEAST_WEIGHT, MOST, Rows, Weights, draw_weights, raised_weights
 from .tree_model import Table, joined, mapped, split, taken
@@ -41,6 +43,11 @@ class Params(NamedTuple):
     transition_concentration: Floats  # [k]: how closely transitions do
     state_concentration: Floats  # [k]: the larger, the more states
 
+    @property
+    def emission(self) -> Any:
+        """What nodes hold, given their states."""
+        return self.tree.emission
+
 
 class Priors(NamedTuple):
     """Concentrations, and symmetric Dirichlet parameters of what has no states in its rows."""
@@ -55,7 +62,7 @@ class Priors(NamedTuple):
 
 @dataclass(frozen=True)
 class InferredStates:
-    """A `HiddenModel` of nodes with labels whose number of states is a bound."""
+    """A `HiddenModel` whose number of states is a bound."""
 
     tree: Any  # the model inside
     variational: bool = False
@@ -221,15 +228,8 @@ class InferredStates:
 
     def given(self, params: Params, counts: Any, priors: Priors) -> Params:
         """Means of the rows given hard counts, and the weights and concentrations of a draw."""
-        first, transition = self.row_priors(params)
-        name, axis = FIRST[self.direction]
-        made = {
-            name: rows.mean(first + self._first(counts), axis),
-            "transition": rows.mean(transition + counts.transition, 2),
-        }
-        for field, alpha in self._own_priors(priors).items():
-            made[field] = rows.mean(alpha + getattr(counts, field), 0)
-        return params._replace(tree=params.tree._replace(**made))
+        whole = self.for_fit()
+        return whole.means(whole._posteriors(counts, params, priors))
 
     # ---- draws ----------------------------------------------------------------------------------------------------
 
@@ -283,7 +283,7 @@ class InferredStates:
 
     def completed(self, batch: Any) -> Any:
         """Bags of counts of the model inside."""
-        return InsideBags(self, self.tree.completed(Batch(self.tree, batch.shards, batch.sample_weight, 1)))
+        return InsideBags(self.tree.completed(Batch(self.tree, batch.shards, batch.sample_weight, 1)))
 
     def evidence(self, batch: Any, priors: Any) -> Any:
         """Log P(tree) with everything integrated out: replicates of sequential imputation draw weights of states."""
@@ -303,13 +303,26 @@ class InferredStates:
             inside = self._mapped_rows(rows.exp_expected_log, inside)
         return self.tree.prepare(inside)
 
+    def for_fit(self) -> Self:
+        """The model whose parameters are posteriors, for variational EM."""
+        return replace(self, tree=self._with_emission("posterior"), variational=True)
+
     def fitted(self) -> Self:
         """The model with the means of the rows."""
-        return replace(self, variational=False)
+        return replace(self, tree=self._with_emission("points"), variational=False)
+
+    def _with_emission(self, name: str) -> Any:
+        """The model inside; columns of content as their method of this name gives them."""
+        if self.emission.by_label:
+            return self.tree
+        return replace(self.tree, emission=getattr(self.emission, name)())
 
     def means(self, params: Params) -> Params:
-        """Means of the Dirichlet posteriors of variational EM."""
-        return params._replace(tree=self._mapped_rows(rows.mean, params.tree))
+        """Means of the posteriors of variational EM."""
+        inside = self._mapped_rows(rows.mean, params.tree)
+        if not self.emission.by_label:
+            inside = inside._replace(emission=self.emission.means(inside.emission))
+        return params._replace(tree=inside)
 
     def _mapped_rows(self, function: Any, inside: Any) -> Any:
         """The function of every array of Dirichlet parameters; the branching is a point."""
@@ -320,18 +333,24 @@ class InferredStates:
         return mapped(one, self.tree.tables, inside)
 
     def _own_priors(self, priors: Priors) -> dict[str, float]:
-        """Dirichlet parameters of the rows that are not of states, by name."""
-        return {"emission": priors.emission, **({"switch": priors.switch} if self.direction == "up" else {})}
+        """Dirichlet parameters of the rows that are not of states, by name; columns of content have their own."""
+        found = {"emission": priors.emission} if self.emission.by_label else {}
+        return found | ({"switch": priors.switch} if self.direction == "up" else {})
 
     def m_step(self, counts: Any, params: Params, priors: Priors) -> Params:
         """Weights and concentrations that raise the marginal likelihood of the counts, then the posteriors of rows."""
-        params = self._weights_step(counts, params, priors)
-        first, transition = self.row_priors(params)
-        name, _ = FIRST[self.direction]
-        made = {name: first + self._first(counts), "transition": transition + counts.transition}
-        made |= {field: alpha + getattr(counts, field) for field, alpha in self._own_priors(priors).items()}
+        params = self._posteriors(counts, self._weights_step(counts, params, priors), priors)
         hits, tries = counts.branching
-        made["branching"] = dist.chance_mode(hits, tries, priors.branching)
+        branching = dist.chance_mode(hits, tries, priors.branching)
+        return params._replace(tree=params.tree._replace(branching=branching))
+
+    def _posteriors(self, counts: Any, params: Params, priors: Priors) -> Params:
+        """Posteriors of the rows and of what nodes hold, given counts and the weights of the states."""
+        first, transition = self.row_priors(params)
+        made = {FIRST[self.direction][0]: first + self._first(counts), "transition": transition + counts.transition}
+        made |= {field: alpha + getattr(counts, field) for field, alpha in self._own_priors(priors).items()}
+        if not self.emission.by_label:
+            made["emission"] = self.emission.mode(counts.emission, params.tree.emission, priors.emission)
         return params._replace(tree=params.tree._replace(**made))
 
     def _weights_step(self, counts: Any, params: Params, priors: Priors) -> Params:
@@ -358,8 +377,10 @@ class InferredStates:
         for field, alpha in self._own_priors(priors).items():
             q = getattr(params.tree, field)
             total -= rows.divergence(q, np.full((1,) * q.ndim, alpha), 0)
-        flat = self.tree.priors_type()._replace(branching=priors.branching)
-        total += self.tree.log_prior(params.tree, flat)
+        of_columns = 1.0 if self.emission.by_label else priors.emission
+        total += self.tree.log_prior(
+            params.tree, self.tree.priors_type(emission=of_columns, branching=priors.branching)
+        )
         total += priors.state / self.n_states * np.log(params.state_weight).sum(axis=0)
         shared = -params.first_concentration - params.transition_concentration  # Gamma(1, 1), once for all components
         return np.asarray(total + shared / len(shared))
@@ -367,21 +388,6 @@ class InferredStates:
     def n_free_parameters(self) -> int:
         """Free parameters of one component that uses all states."""
         return int(self.tree.n_free_parameters()) + self.n_states - 1
-
-
-class InsideBags:
-    """Completed counts of the model inside; parameters are those of the model around it."""
-
-    def __init__(self, model: InferredStates, bags: Any):
-        self.model, self.bags, self.layout = model, bags, bags.layout
-
-    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Any:
-        """One bag per tree."""
-        return self.bags.draw(rng, label, params.tree)
-
-    def counts(self, cells: Floats) -> Any:
-        """Counts of the model inside."""
-        return self.bags.counts(cells)
 
 
 def n_states_of(share: Floats) -> NDArray[np.int64]:

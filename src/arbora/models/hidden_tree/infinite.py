@@ -298,7 +298,8 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
             with self.mixture_._batch(forest, model) as batch:
                 self.mixture_.order_states(batch)
             for name in (*self.mixture_.probabilities(), "state_share_", "n_states_"):
-                setattr(self, name, getattr(self.mixture_, name))
+                attribute = name.partition(".")[0]  # parameters of columns are entries of one
+                setattr(self, attribute, getattr(self.mixture_, attribute))
 
     def _sampler(self) -> Any:
         return StateGibbs if directions.infers(self) else super()._sampler()

@@ -101,7 +101,7 @@ class LearntStates(MixtureReader):
                 rng = np.random.default_rng(int(resolve_seed(self.random_state).integers(2**62)))
                 params = sample_states(rng, means, params, self._check_params(), self.n_sweeps)
             found, _ = means.expected_counts(params)
-            tree, kept, _ = model.by_use(params.tree, found.tree)
+            tree, kept, _ = means.model.by_use(params.tree, found.tree)  # type: ignore[attr-defined]
             params = MixtureParams(params.weight, tree)
             super()._keep(result._replace(params=params), means, forest, MixtureCounts(found.weight, kept), reorder)
             self._keep_states(means)

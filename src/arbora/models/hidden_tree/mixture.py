@@ -1,7 +1,6 @@
 """HiddenTreeMixture: a finite mixture of hidden trees fitted by EM (Bacciu and Castellana 2018; 2019, section 4)."""
 
 import os
-from dataclasses import replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -263,7 +262,7 @@ class HiddenTreeMixture(LearntStates):
         """Sizes of a model of these trees; refuses tables beyond all measure."""
         check_components(self.n_components, forest.n_trees)
         model = directions.new_hidden_tree(self, forest, self.n_components)
-        return replace(model, variational=True) if isinstance(model, InferredStates) else model
+        return model.for_fit() if isinstance(model, InferredStates) else model
 
     def _shaping(self) -> dict[str, tuple[Any, Any]]:
         return {**super()._shaping(), **directions.shaping(self, self.spec_)}

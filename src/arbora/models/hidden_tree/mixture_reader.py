@@ -19,7 +19,6 @@ from .content_params import by_column
 from .content_scores import ColumnScore, column_scores
 from .emissions import Shown
 from .finite import FiniteMixture
-from .inferred_states import InferredStates
 from .node_surprise import node_surprise
 from .novelty import Novelty
 from .tree_model import named, split, taken
@@ -63,8 +62,7 @@ class MixtureReader(TransformerMixin, FiniteMixture):
             Arrays as the families of the columns take them.
         """
         params: Any = self._fitted_params().tree
-        inside = params.tree if isinstance(self.spec_, InferredStates) else params
-        return split(inside.emission)
+        return split(params.emission)
 
     def probabilities(self) -> list[str]:
         """Names of the fitted arrays of the tree model."""

@@ -1,6 +1,6 @@
 """Columns: nodes hold several typed values, independent given the state; each column has a family of its own."""
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Protocol
 
 import numpy as np
@@ -23,6 +23,7 @@ from .flag import Flag
 from .gaussian import Gaussian
 from .kernels.evidence import Held, evidence, row_statistics
 from .poisson import Poisson
+from .posteriors import posterior_of
 from .row_terms import held_rows, in_order, log_tables
 
 START_NODES = 4096  # whose values starts may pick
@@ -242,6 +243,18 @@ class Columns:
     def log_prior_constant(self, n_states: int, prior: float) -> float:
         """None is left out."""
         return 0.0
+
+    def posterior(self) -> "Columns":
+        """The same columns with posteriors for parameters, for variational EM."""
+        return replace(self, families=tuple((column, posterior_of(family)) for column, family in self.families))
+
+    def points(self) -> "Columns":
+        """Undo `posterior`."""
+        return replace(self, families=tuple((column, family.family) for column, family in self.families))  # type: ignore[attr-defined]
+
+    def means(self, params: Any) -> Any:
+        """Parameters of `points` at the means of posteriors."""
+        return {key: family.mean(params[key]) for key, _, family in self._keyed}  # type: ignore[attr-defined]
 
     def expected(self, statistics: Any, params: Any) -> dict[str, Floats]:
         """Expected log density of each column, [component], of the values that the statistics are of."""
