@@ -111,7 +111,7 @@ class BagOfLabels:
     def completed(self, batch):
         return SeenCounts(self.n_labels, _by_tree(self, batch))
 
-    def evidence(self, batch, priors):
+    def evidence(self, batch, priors, floor=None):
         counts, alpha, n = _by_tree(self, batch), priors.word, self.n_labels
         seen = sparse.csr_array((gammaln(alpha + counts.data) - gammaln(alpha), counts.indices, counts.indptr))
         log_prob = seen.sum(axis=1) + gammaln(n * alpha) - gammaln(n * alpha + counts.sum(axis=1))

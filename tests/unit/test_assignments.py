@@ -8,7 +8,7 @@ import pytest
 import arbora as ab
 from arbora.models.registry import MODELS, typed
 
-FOREST = ab.datasets.make_documents(5, random_state=0)
+FOREST = ab.datasets.make_documents(2, random_state=0)
 NEW = ab.Forest.from_nested([("article", ["nothing seen", "title"]), ("never", ["seen"])])
 SETTINGS = {
     "PatternMixture": {"n_iter": 4, "n_chains": 1},

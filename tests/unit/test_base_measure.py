@@ -13,7 +13,7 @@ from arbora.errors import ModelFileError
 from arbora.files.container import read_container, write_container
 from arbora.forest.sharing import share
 from arbora.inference.diagnostics import NEW_GROUP
-from arbora.models.hidden_tree import base_measure
+from arbora.models.hidden_tree import base_measure, dp_mixture
 from arbora.models.hidden_tree import switching_tree as tm
 from arbora.models.hidden_tree.passes import Batch
 from arbora.models.hidden_tree.slot_rates import pooled_rates
@@ -193,7 +193,7 @@ def test_proba_is_bayes_rule_with_group_sizes_and_concentration(fitted, document
     new = new + np.log(fitted.concentration_) - np.array(lost) * np.log(len(fitted.vocabulary_) + 1)
     joint = np.column_stack([known, new])
     total = logsumexp(joint, axis=1)
-    np.testing.assert_allclose(fitted.predict_proba(some), np.exp(joint - total[:, None]), rtol=1e-9, atol=1e-300)
+    np.testing.assert_allclose(fitted.predict_proba(some), np.exp(joint - total[:, None]), rtol=1e-9, atol=1e-8)
     mass = np.log(fitted.group_size_.sum() + fitted.concentration_)
     np.testing.assert_allclose(fitted.score_samples(some), total - mass, rtol=1e-9)
 
@@ -207,13 +207,30 @@ def words(tree):
 
 
 @pytest.mark.compiled
+@pytest.mark.parametrize("hasty", [False, True])
+def test_rough_estimates_stay_only_where_they_cannot_matter(fitted, documents, hasty, monkeypatch):
+    """Against estimates that are all refined; a floor that rises by 60 nats is found."""
+    some = documents[::3]
+    monkeypatch.setattr(dp_mixture, "MATTERS", np.inf)
+    fine = fitted._log_joint(some)
+    monkeypatch.setattr(dp_mixture, "MATTERS", -40.0 if hasty else 20.0)
+    found = fitted._log_joint(some)
+    assert np.array_equal(found[:, :-1], fine[:, :-1])
+    rough = found[:, -1] != fine[:, -1]
+    behind = fine[:, :-1].max(axis=1) - fine[:, -1]
+    assert rough.any()
+    assert (behind[rough] > 20.0).all() != hasty
+
+
+@pytest.mark.compiled
 @pytest.mark.parametrize("kind", ["right", "symmetric"])
 def test_trees_of_a_class_held_out_are_mostly_new_and_others_are_not(kind):
     """A mean over draws from the prior, which lack the tree's shape, would call none of them new."""
     forest = make_asymmetric_trees(40, random_state=0)
     held = forest.target == kind
     model = ab.InfiniteHiddenTreeMixture(4, prior=1.5, n_iter=20, n_chains=1, random_state=0).fit(forest[~held])
-    found = model.predict(forest)
+    some = np.arange(0, len(forest), 3)
+    found, held = model.predict(forest[some]), held[some]
     assert (found[held] == NEW_GROUP).mean() > 0.8
     assert (found[~held] == NEW_GROUP).mean() < 0.05
 
@@ -243,7 +260,7 @@ def test_files_from_before_the_rates_are_read(fitted, documents, tmp_path):
     again = ab.load(tmp_path / "new.arbora")
     assert again.spec_ == fitted.spec_
     assert len(again.spec_.rates) == again.spec_.n_slots
-    assert np.array_equal(again.predict_proba(documents), fitted.predict_proba(documents))
+    assert np.array_equal(again.predict_proba(documents[::8]), fitted.predict_proba(documents[::8]))
     header, arrays = read_container(tmp_path / "new.arbora", "model")[-2:]
     header = json.loads(json.dumps(header))
     header["attributes"]["spec_"] = header["attributes"]["spec_"][:6]
@@ -252,7 +269,7 @@ def test_files_from_before_the_rates_are_read(fitted, documents, tmp_path):
     old = ab.load(tmp_path / "old.arbora")
     assert old.spec_ == replace(fitted.spec_, rates=())
     assert old.n_nodes_seen_ == fitted.n_nodes_seen_
-    assert np.isfinite(old.score_samples(documents)).all()
+    assert np.isfinite(old.score_samples(documents[::8])).all()
     header["attributes"]["spec_"] = [*header["attributes"]["spec_"], [2.0]]
     write_container(tmp_path / "forged.arbora", kind="model", version=1, header=header, arrays=arrays)
     with pytest.raises(ModelFileError):

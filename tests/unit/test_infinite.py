@@ -374,13 +374,13 @@ def test_the_three_kinds_are_found(asymmetric, update):
 def test_strange_trees_are_recognised(asymmetric):
     model = ab.InfiniteHiddenTreeMixture(4, n_chains=1, random_state=0).fit(asymmetric)
     strange = ab.Forest.from_nested([("3", ["0"] * 3 + [("3", ["0"] * 40)])] * 2, vocabulary=asymmetric.vocabulary)
-    assert (model.predict(asymmetric) != NEW_GROUP).mean() > 0.95
+    some, few = asymmetric[::2], asymmetric[::12]  # the evidence of a new group takes a tenth of a second a tree
+    labels = model.predict(some)
+    assert (labels != NEW_GROUP).mean() > 0.95
+    assert (model.resample_labels(some, random_state=0) == labels).mean() > 0.9
     assert np.isfinite(model.new_group_evidence(strange).log_prob).all()
-    np.testing.assert_allclose(model.predict_proba(asymmetric).sum(axis=1), 1.0)
-    assert (model.set_params(novelty=0.0).predict(asymmetric) == NEW_GROUP).mean() > 0.95
-    model.set_params(novelty=0.5)
-    labels = model.resample_labels(asymmetric, random_state=0)
-    assert (labels == model.predict(asymmetric)).mean() > 0.9
+    np.testing.assert_allclose(model.predict_proba(few).sum(axis=1), 1.0)
+    assert (model.set_params(novelty=0.0).predict(few) == NEW_GROUP).mean() > 0.95
 
 
 @pytest.mark.compiled
@@ -391,8 +391,8 @@ def test_seed_chains_and_files(asymmetric, tmp_path):
     assert np.array_equal(a.draws(), b.draws())
     a.save(tmp_path / "m.arbora")
     loaded = ab.load(tmp_path / "m.arbora")
-    assert np.array_equal(loaded.predict(asymmetric), a.predict(asymmetric))
-    assert loaded.score(asymmetric) == a.score(asymmetric)
+    assert np.array_equal(loaded.predict(asymmetric[::12]), a.predict(asymmetric[::12]))
+    assert loaded.score(asymmetric[::12]) == a.score(asymmetric[::12])
     resumed = ab.InfiniteHiddenTreeMixture(2, **settings, checkpoint=tmp_path / "c").fit(asymmetric)
     again = ab.InfiniteHiddenTreeMixture(2, **settings, checkpoint=tmp_path / "c").fit(asymmetric)
     assert np.array_equal(resumed.draws(), a.draws())

@@ -198,7 +198,7 @@ def test_files_keep_learnt_states_and_a_full_bound_warns(direction, tmp_path):
     fit = ab.HiddenTreeMixture(2, "infer", max_states=6, direction=direction, max_iter=10, n_sweeps=20, random_state=0)
     fit.fit(forest).save(tmp_path / "m.arbora")
     loaded = ab.load(tmp_path / "m.arbora")
-    np.testing.assert_array_equal(loaded.predict_proba(forest), fit.predict_proba(forest))
+    np.testing.assert_array_equal(loaded.predict_proba(forest[::5]), fit.predict_proba(forest[::5]))
     np.testing.assert_array_equal(loaded.n_states_, fit.n_states_)
     assert fit.n_parameters() < 2 * fit.spec_.n_free_parameters()
     assert fit.posterior(forest).shape == (forest.n_nodes, 2, 6)
@@ -245,7 +245,7 @@ def test_the_infinite_mixture_learns_states_of_its_groups(direction, tmp_path):
     assert (fit.n_states_ < 6).any()
     fit.save(tmp_path / "m.arbora")
     loaded = ab.load(tmp_path / "m.arbora")
-    np.testing.assert_array_equal(loaded.predict_proba(forest), fit.predict_proba(forest))
+    np.testing.assert_array_equal(loaded.predict_proba(forest[::5]), fit.predict_proba(forest[::5]))
     np.testing.assert_array_equal(loaded.n_states_, fit.n_states_)
     assert np.isfinite(fit.new_group_evidence(forest[:2]).log_prob).all()
 

@@ -31,20 +31,33 @@ READING = {
 N_REPLICATES = 8  # independent estimates, from whose spread the error is estimated
 N_PARTICLES = (16, 128)  # more if the error with few is not small enough
 SMALL_ERROR = 0.25  # nats
+SURELY = 10.0  # standard errors
 MOST_WORK = 2_000_000  # particles times nodes: the bound of memory and time for very large trees
 _SEED = 20170  # the same for every tree: an estimate depends on its tree alone
 _CHUNK = 2**22  # cells of dense shape counts at a time
 
 
-def evidence(model: "SwitchingTree", batch: "Batch", priors: Priors | list[Priors]) -> Evidence:
+def evidence(
+    model: "SwitchingTree", batch: "Batch", priors: Priors | list[Priors], floor: Floats | None = None
+) -> Evidence:
     """Log P(tree) with the parameters of its component integrated out under their prior, of every tree.
 
-    Of several priors, which differ in their rows of states alone, each replicate takes the next: their mean.
+    Of several priors, which differ in their rows of states alone, each replicate takes the next: their mean.  A tree
+    whose estimate is surely below its `floor` gets a rough one.
     """
+    return by_shard(model, batch, priors, floor, content_evidence)
+
+
+def by_shard(model: Any, batch: "Batch", priors: Any, floor: Floats | None, of_contents: Any) -> Evidence:
+    """The sum of what shapes and contents give, `of_contents` of each shard, for every tree of a batch."""
     log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
     for rows, shard in zip(batch.rows, batch.shards, strict=True):
         shape = branching_evidence(model, several(priors)[0], shard)
-        contents = content_evidence(model, priors, shard)
+        needed = np.full(shard.n_distinct_trees, -np.inf)
+        if floor is not None:
+            needed = np.full(shard.n_distinct_trees, np.inf)
+            np.minimum.at(needed, shard.tree_id, floor[rows])
+        contents = of_contents(model, priors, shard, needed - shape)
         log_prob[rows] = (shape + contents.log_prob)[shard.tree_id]
         error[rows] = contents.error[shard.tree_id]
     return Evidence(log_prob, error)
@@ -68,7 +81,7 @@ def branching_evidence(model: Any, priors: Any, shard: SharedForest) -> Floats:
     return out
 
 
-def content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
+def content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedForest, floor: Floats) -> Evidence:
     """Log probability of the contents of each distinct tree given its shape, by sequential imputation."""
     units = shard.units
     sizes = (model.n_slots, model.n_states, READING[model.absent])
@@ -81,7 +94,7 @@ def content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedFor
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)
-        out.log_prob[t], out.error[t] = of_tree(impute.log_evidence, units, order, models)
+        out.log_prob[t], out.error[t] = of_tree(impute.log_evidence, (units, order, models), floor[t])
     return out
 
 
@@ -97,9 +110,13 @@ def by_state(alpha: Any, n: int) -> Floats:
 
 
 def of_tree(
-    log_evidence: Any, units: tuple[NDArray[np.int32], ...], order: NDArray[np.int64], models: list[Any]
+    log_evidence: Any, tree: tuple[tuple[NDArray[np.int32], ...], NDArray[np.int64], list[Any]], floor: float
 ) -> tuple[float, float]:
-    """Log of the mean of some independent estimates and its standard error; more particles while it is large."""
+    """Log of the mean of some independent estimates and its standard error.
+
+    While the error is large, and the value may yet exceed the floor, more particles try again.
+    """
+    units, order, models = tree
     rng = np.random.default_rng(_SEED)
     value, error = 0.0, np.inf
     for n_particles in N_PARTICLES:
@@ -109,6 +126,6 @@ def of_tree(
         top = logs.max()
         value = top + np.log(np.exp(logs - top).mean())
         error = logs.std(ddof=1) / np.sqrt(N_REPLICATES)
-        if error <= SMALL_ERROR or n < n_particles:
+        if error <= SMALL_ERROR or n < n_particles or value + SURELY * error < floor:
             break
     return float(value), float(error)

@@ -38,6 +38,7 @@ from .starts import hellinger_features, pattern_features
 Floats = NDArray[np.float64]
 
 MAX_COMPARED = 100  # draws among which the central one is looked for
+MATTERS = 20.0  # nats below the best known group, from where the evidence of a new one may be rough
 MOST_AUXILIARY = 10**4  # groups that are drawn from the prior for every tree, and lie in memory
 
 
@@ -322,13 +323,16 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         check_is_fitted(self, "mixture_")
         forest = self._in_training_terms(X)
         params = self.mixture_._fitted_params().tree
+        cost = self._unseen_cost(forest)
         with self.mixture_._batch(forest, self.spec_) as batch:
             known = batch.log_likelihood(params)
             if self.update == "em":
                 new = batch.log_likelihood(self.spec_.uniform())[:, 0]
             else:
-                new = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_)).log_prob
-        return np.asarray(np.column_stack([known, new]) - self._unseen_cost(forest))
+                joint = known - cost[:, :-1] + np.log(self.group_size_)
+                floor = joint.max(axis=1) + cost[:, -1] - np.log(self.concentration_) - MATTERS
+                new = self.spec_.evidence(batch, self.spec_.priors_type(*self.priors_), floor).log_prob
+        return np.asarray(np.column_stack([known, new]) - cost)
 
     def _unseen_cost(self, forest: Trees) -> Floats:
         """Nats for labels never seen, [tree, group]: a group that has none pays more than one that may have any.

@@ -285,14 +285,14 @@ class InferredStates:
         """Bags of counts of the model inside."""
         return InsideBags(self.tree.completed(Batch(self.tree, batch.shards, batch.sample_weight, 1)))
 
-    def evidence(self, batch: Any, priors: Any) -> Any:
+    def evidence(self, batch: Any, priors: Any, floor: Any = None) -> Any:
         """Log P(tree) with everything integrated out: replicates of sequential imputation draw weights of states."""
         rng = np.random.default_rng(EVIDENCE_SEED)
         shape = np.full((self.n_states, N_REPLICATES), priors.state / self.n_states)
         weight = np.maximum(dist.draw_dirichlet(rng, shape, 0), LEAST_WEIGHT)
         each = (self._around(weight[:, x : x + 1], priors) for x in range(N_REPLICATES))
         inside = [self._inside_priors(one, priors) for one in each]
-        return self.tree.evidence(Batch(self.tree, batch.shards, batch.sample_weight, 1), inside)
+        return self.tree.evidence(Batch(self.tree, batch.shards, batch.sample_weight, 1), inside, floor)
 
     # ---- variational EM -------------------------------------------------------------------------------------------
 

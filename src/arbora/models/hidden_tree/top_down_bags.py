@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...forest.sharing import SharedForest
 from . import completed_counts as bg
 from . import tree_model as tm
-from .base_measure import branching_evidence, by_state, of_tree, several
+from .base_measure import by_shard, by_state, of_tree, several
 from .content_bags import content_cells
 from .kernels import impute, top_down_impute, top_down_states
 from .kernels.split_bags import Bags, Layout, Table
@@ -125,20 +125,14 @@ class BagDrawer:
         )
 
 
-def evidence(model: "TopDownTree", batch: "Batch", priors: Priors | list[Priors]) -> Evidence:
-    """Log P(tree) with the parameters of its component integrated out under their prior, of every tree.
-
-    Of several priors, which differ in their rows of states alone, each replicate takes the next: their mean.
-    """
-    log_prob, error = np.zeros(batch.n_trees), np.zeros(batch.n_trees)
-    for rows, shard in zip(batch.rows, batch.shards, strict=True):
-        shape, contents = branching_evidence(model, several(priors)[0], shard), _content_evidence(model, priors, shard)
-        log_prob[rows] = (shape + contents.log_prob)[shard.tree_id]
-        error[rows] = contents.error[shard.tree_id]
-    return Evidence(log_prob, error)
+def evidence(
+    model: "TopDownTree", batch: "Batch", priors: Priors | list[Priors], floor: Floats | None = None
+) -> Evidence:
+    """Log P(tree) with the parameters of its component integrated out under their prior; see `base_measure`."""
+    return by_shard(model, batch, priors, floor, _content_evidence)
 
 
-def _content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedForest) -> Evidence:
+def _content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedForest, floor: Floats) -> Evidence:
     """Log probability of the contents of each distinct tree, and of its shape where that depends on states."""
     units = shard.units
     hit, miss = branching_prior(model, several(priors)[0]) if model.structure == "state" else (np.zeros(0), np.zeros(0))
@@ -152,5 +146,5 @@ def _content_evidence(model: Any, priors: Priors | list[Priors], shard: SharedFo
     out = Evidence(np.zeros(shard.n_distinct_trees), np.zeros(shard.n_distinct_trees))
     for t, root in enumerate(shard.tree_root):
         order = impute.post_order(units.child_start, units.child, root)[::-1].copy()
-        out.log_prob[t], out.error[t] = of_tree(top_down_impute.log_evidence, units, order, models)
+        out.log_prob[t], out.error[t] = of_tree(top_down_impute.log_evidence, (units, order, models), floor[t])
     return out

@@ -319,9 +319,9 @@ class TopDownTree:
         """Bags of counts given drawn states."""
         return BagDrawer(batch)
 
-    def evidence(self, batch: Any, priors: Any) -> Evidence:
+    def evidence(self, batch: Any, priors: Any, floor: Any = None) -> Evidence:
         """Log P(tree) with the parameters integrated out: a branching exactly, the rest by sequential imputation."""
-        return evidence(self, batch, priors)
+        return evidence(self, batch, priors, floor)
 
     def best_states(self, params: Params, shard: SharedForest, lanes: NDArray[np.int64]) -> NDArray[np.int64]:
         """State of every node of a plain shard in the most probable joint choice, each in its component."""

@@ -184,8 +184,11 @@ class TreeModel(Protocol):
     def completed(self, batch: Any) -> CompletedCounts:
         """Bags of counts of the trees of a batch."""
 
-    def evidence(self, batch: Any, priors: Any) -> Evidence:
-        """Log P(tree) with the parameters integrated out, of every tree of a batch."""
+    def evidence(self, batch: Any, priors: Any, floor: Any = None) -> Evidence:
+        """Log P(tree) with the parameters integrated out, of every tree of a batch.
+
+        An estimate that is surely below the floor of its tree, if there are floors, may be rough.
+        """
 
 
 def wanted(model: Any) -> tuple[Wanted, ...]:
