@@ -145,3 +145,17 @@ def test_one_thing_is_said_in_one_place(corpus: Path) -> None:
     code, said = invoke(corpus, "--steer", steps, "--known", table)
     assert code == 2
     assert "use one" in said
+
+
+def test_a_mixture_of_hidden_trees_takes_them_too(corpus: Path) -> None:
+    table, pairs = corpus.parent / "some.csv", corpus.parent / "pairs.json"
+    table.write_text("name,class\na0.xml,one\nd0.xml,two\n")
+    pairs.write_text(json.dumps({"cannot_link": [["a1.xml", "a2.xml"]]}))
+    fast = ["--model", "mixture", "-k", "3", "--states", "2", "--max-iter", "5"]
+    save = corpus.parent / "h.arbora"
+    words = ["cluster", str(corpus), *fast, "--known", str(table), "--constraints", str(pairs), "--save", str(save)]
+    done = CliRunner().invoke(app, words)
+    assert done.exit_code == 0, done.stderr
+    model = ab.load(save)
+    assert set(model.class_groups_) == {"one", "two"}
+    assert model.labels_[1] != model.labels_[2]

@@ -18,6 +18,8 @@ CANDIDATES = (2, 3, 4, 5, 6, 8, 10, 13, 16, 20, 25, 32)
 SEARCH_STARTS = 3  # starts of each candidate: with one, bad luck of a start is taken for a bad number
 
 
+STEERING = ("known", "constraints")  # of `fit`, not settings
+
 #: What one types for settings that a verdict asks for.
 OPTIONS = {"n_iter": "--sweeps", "n_chains": "--chains", "max_iter": "--max-iter"}
 
@@ -33,6 +35,12 @@ class Fitted(NamedTuple):
     warned: list[str]
     verdict: Verdict
     assignments: Assignments | None = None  # of all trees, where the fit had to look
+
+
+def apart(settings: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Settings of a model, and what its `fit` is given beside the trees."""
+    plain = {name: value for name, value in settings.items() if name not in STEERING}
+    return plain, {name: value for name, value in settings.items() if name in STEERING}
 
 
 def fit_single(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
@@ -52,8 +60,9 @@ def fit_mixture(forest: Forest, components: int | None, settings: dict[str, Any]
         if suited == "infinite":  # labels repeat the shape: patterns see nothing
             return _search(forest, settings, teller)
         return _as_many_as_patterns(forest, suited, settings, teller)
+    plain, known = apart(settings)
     with Interrupts() as interrupts, teller.working(f"fitting {counted(components, 'component')}"):
-        model = HiddenTreeMixture(components, **settings).fit(forest)
+        model = HiddenTreeMixture(components, **plain).fit(forest, **known)
     few = f" for only {counted(forest.n_trees, 'tree')}" if components > forest.n_trees else ""
     n_used = len(set(model.labels_.tolist()))
     used = ", as asked." if n_used == components else f" asked{few}, {n_used} in use."
@@ -65,15 +74,16 @@ def _as_many_as_patterns(forest: Forest, suited: str, settings: dict[str, Any], 
 
     On six development corpora this number gives a mean ARI of .53, the number of classes .50, the lowest AIC .09.
     """
+    plain, known = apart(settings)
     labels: Literal["given", "sizes"] = "sizes" if suited == "sizes" else "given"
     with Interrupts() as interrupts:
         with teller.working("looking for the number of components"):
             counted_by = PatternMixture(
                 labels=labels, n_chains=1, n_iter=1, random_state=settings.get("random_state")
-            ).fit(forest)
+            ).fit(forest, **known)
         k = counted_by.n_components_
         with teller.working(f"fitting {counted(k, 'component')}"):
-            model = HiddenTreeMixture(k, **settings).fit(forest)
+            model = HiddenTreeMixture(k, **plain).fit(forest, **known)
     how = (
         f"{counted(k, 'component')}: as many as patterns of {'sizes' if labels == 'sizes' else 'labels'} find groups; "
     )
@@ -117,8 +127,9 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
 
     AIC, because BIC charges more for the large, mostly empty tables, and merges classes on a few hundred trees.
     """
-    candidates = [k for k in CANDIDATES if k <= forest.n_trees] or [1]
-    settings = {"n_init": SEARCH_STARTS, **settings}
+    plain, known = apart({"n_init": SEARCH_STARTS, **settings})
+    least = len({name for name in known.get("known", ()) if name is not None})  # each class has a component of its own
+    candidates = [k for k in CANDIDATES if least <= k <= forest.n_trees] or [max(least, 1)]
     best: Any = None
     kept = Assignments(np.zeros(0, np.int64))
     tried: dict[int, float] = {}
@@ -127,7 +138,7 @@ def _search(forest: Forest, settings: dict[str, Any], teller: Teller) -> Fitted:
         for k in candidates:
             try:
                 with teller.working(f"trying {counted(k, 'component')}"):
-                    model = HiddenTreeMixture(k, **settings).fit(forest)
+                    model = HiddenTreeMixture(k, **plain).fit(forest, **known)
             except (KeyboardInterrupt, ForestError):  # interrupted at once, or too large a table
                 if best is None:
                     raise

@@ -6,20 +6,19 @@ from typing import Any
 from ..evaluate.wording import counted
 from ..forest.forest import Forest
 from ..models import InfiniteHiddenTreeMixture, PatternMixture, TreeGrammarMixture
-from .fitting import OPTIONS, Fitted, fit_by_em
+from .fitting import OPTIONS, Fitted, apart, fit_by_em
 from .terminal import Interrupts, Teller
 
-STEERING = ("known", "constraints")  # of `fit`, not settings
 OF_CHAINS = {"n_iter", "n_chains", "concentration", "checkpoint"}
 
 
 def fit_patterns(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
     """Groups of trees by the patterns they contain; the number is learnt unless it is given."""
-    plain = {name: value for name, value in settings.items() if name not in (*STEERING, "moves")}
-    steering = {name: settings.get(name) for name in STEERING}
-    model = PatternMixture(components, **plain, verbose=_bar(teller)).fit(forest, **steering)
+    plain, known = apart(settings)
+    moves = plain.pop("moves", [])
+    model = PatternMixture(components, **plain, verbose=_bar(teller)).fit(forest, **known)
     before = model.log_posterior_
-    model.steer(forest, settings.get("moves", []))
+    model.steer(forest, moves)
     facts: dict[str, Any] = {"power": model.power_, "log_posterior": model.log_posterior_}
     facts["converged"] = model.converged_
     told = []

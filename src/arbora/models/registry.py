@@ -69,7 +69,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "parameters"),
         cluster="mixture",
         about="hidden trees",
-        options=("components", *_TREE, "content", "init", *_EM, *_PASSES),
+        options=("components", *_TREE, "content", "init", *_EM, *_PASSES, "known", "constraints"),
         warm_up=(
             {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0},
             {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0, "direction": "down"},

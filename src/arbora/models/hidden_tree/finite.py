@@ -7,10 +7,12 @@ fitted attributes, one for each table, component axis first.
 import logging
 import os
 import warnings
+from collections.abc import Mapping
 from typing import Any, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
+from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArboraError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
 from ...files.container import digest
@@ -18,9 +20,13 @@ from ...forest.trees import Trees
 from ...inference.em import EMResult
 from ...seeds import resolve_seed
 from ..merging import expected_losses
+from ..model_file import plain
+from ..patterns.constraints import Given, as_arrays, read_constraints
+from ..patterns.constraints import check_number as check_classes
 from ..settings import MOST_STARTS, check_choice, check_count, check_number, check_weight, n_threads
 from . import fitting
 from . import tree_model as tm
+from .conditions import ConditionedBatch, conditions_of
 from .fit_checkpoint import FitCheckpoint, Progress, state_digest
 from .fitted_mixture import FittedMixture
 from .passes import Batch, MixtureCounts, MixtureParams, log_joint
@@ -48,6 +54,7 @@ class FiniteMixture(FittedMixture):
 
     history_: list[float]
     seen_weight_: float
+    constraints_: dict[str, NDArray[np.int64]]
     n_batches_: int
 
     def _new_model(self, forest: Trees) -> tm.TreeModel:
@@ -68,8 +75,16 @@ class FiniteMixture(FittedMixture):
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit by EM; y is ignored.
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        constraints: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Fit by EM, given what is known; y is ignored.
 
         Parameters
         ----------
@@ -79,6 +94,12 @@ class FiniteMixture(FittedMixture):
             Ignored.
         sample_weight : array of shape (n_trees,) or None, default None
             Weight of each tree.
+        known : sequence or None, default None
+            Known classes of some trees, one entry per tree; None (or NaN) where the class is not known.  Each class has
+            a component of its own.
+        constraints : mapping or None, default None
+            ``{"must_link": [(0, 5), ...], "cannot_link": [(1, 2), ...]}``: pairs of trees that share a component, and
+            pairs that do not.
 
         Returns
         -------
@@ -89,6 +110,7 @@ class FiniteMixture(FittedMixture):
         rng = resolve_seed(self.random_state)
         forest = self._check_trees(X)
         weight = check_weight(sample_weight, forest.n_trees)
+        given = self._read_constraints(known, constraints, forest.n_trees, weight)
         warm = self.warm_start and hasattr(self, "weight_")
         if warm:
             self._check_unchanged("warm_start")
@@ -96,24 +118,33 @@ class FiniteMixture(FittedMixture):
                 raise SettingError("checkpoint: a warm start continues from the model itself; set it to None")
             forest = self._in_training_terms(forest)
         model = self.spec_ if warm else self._new_model(forest)
-        with self._batch(forest, model, weight) as batch:
-            best = self._best_start(rng, batch, forest, priors, warm)
+        trees = self._batch(forest, model, weight)
+        conditions = None if given is None else conditions_of(given, forest.n_trees, self.n_components)
+        with trees if conditions is None else ConditionedBatch.of(trees, conditions) as batch:
+            best = self._best_start(rng, batch, forest, priors, warm, given)
             self._keep(best, batch, forest)
+            self._keep_constraints(given, forest.n_trees)
             self.n_batches_ = 1
             self._warn(best, batch)
         return self
 
     def _best_start(
-        self, rng: np.random.Generator, batch: Batch, forest: Trees, priors: Any, warm: bool
+        self,
+        rng: np.random.Generator,
+        batch: Batch,
+        forest: Trees,
+        priors: Any,
+        warm: bool,
+        given: Given | None = None,
     ) -> EMResult[MixtureParams]:
         """The best of some runs of EM, or of those that a checkpoint still leaves to do."""
         least_gain = self._least_gain(batch, forest)
-        saved = FitCheckpoint(self.checkpoint, self._fit_settings(forest, batch.sample_weight))
+        saved = FitCheckpoint(self.checkpoint, self._fit_settings(forest, batch.sample_weight, given))
         n_done, best, now = saved.read(rng, batch.model.tables, self.n_components)
         for number in range(n_done, 1 if warm else self._n_starts()):
             if now is None:
-                weight, model = batch.sample_weight, batch.model
-                first = self._fitted_params() if warm else self._start(rng, forest, weight, model, priors)
+                weight = batch.sample_weight
+                first = self._fitted_params() if warm else self._start(rng, forest, weight, batch, priors)
                 now = EMResult(first, [], converged=False, interrupted=False)
 
             def keep(state: EMResult[MixtureParams], number: int = number, best: Any = best) -> None:
@@ -144,7 +175,7 @@ class FiniteMixture(FittedMixture):
         n_nodes = slot_hits(forest, batch.sample_weight, batch.model.n_slots)[1]
         return max(least, self.tol_per_node * n_nodes)
 
-    def _fit_settings(self, forest: Trees, weight: Floats | None) -> dict[str, Any]:
+    def _fit_settings(self, forest: Trees, weight: Floats | None, given: Given | None = None) -> dict[str, Any]:
         """What a checkpoint belongs to: the trees, their weights, and every setting that shapes the fit."""
         if self.checkpoint is None:
             return {}
@@ -155,7 +186,33 @@ class FiniteMixture(FittedMixture):
         weights = None if weight is None else digest(weight)
         if isinstance(self.random_state, np.random.Generator | np.random.RandomState):
             mine["random_state"] = state_digest(self.random_state)
-        return {"model": type(self).__name__, **mine, "trees": forest.sha256, "sample_weight": weights}
+        known = {} if given is None else {"constraints": [plain(part) for part in given]}
+        return {"model": type(self).__name__, **mine, "trees": forest.sha256, "sample_weight": weights, **known}
+
+    # ---- what is known ------------------------------------------------------------------------------------------
+
+    def _read_constraints(self, known: Any, constraints: Any, n_trees: int, weight: Floats | None) -> Given | None:
+        """Constraints as they are given to `fit`; raises where EM cannot take them."""
+        given = read_constraints(known, constraints, n_trees)
+        check_classes(given, self.n_components)
+        if given is not None and weight is not None:
+            raise SettingError("sample_weight: not with known classes or constraints; leave one of them out")
+        return given
+
+    def _keep_constraints(self, given: Given | None, n_trees: int) -> None:
+        """What was known, for the model file; a fit without it clears that of the fit before."""
+        self.__dict__.pop("constraints_", None)
+        if given is not None:
+            self.constraints_ = as_arrays(given, self.labels_, np.arange(n_trees))
+            self.provenance_["known_classes"] = list(given.classes)
+
+    @property
+    def class_groups_(self) -> dict[str, int]:
+        """Component of each class that was known for some trees of the fit."""
+        check_is_fitted(self, "weight_")
+        if not hasattr(self, "constraints_"):
+            return {}
+        return dict(zip(self.provenance_["known_classes"], self.constraints_["class_group"].tolist(), strict=True))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
@@ -187,7 +244,7 @@ class FiniteMixture(FittedMixture):
             forest = self._in_training_terms(forest)
         model = self._new_model(forest) if first else self.spec_
         with self._batch(forest, model, weight) as batch:
-            params = self._start(rng, forest, weight, model, priors) if first else self._fitted_params()
+            params = self._start(rng, forest, weight, batch, priors) if first else self._fitted_params()
             counts, _ = batch.expected_counts(params)
             if not first:
                 old = MixtureCounts(self.counts_["weight"], tm.unnamed(counts.tree, self.counts_))
@@ -204,13 +261,15 @@ class FiniteMixture(FittedMixture):
         return self
 
     def _start(
-        self, rng: np.random.Generator, forest: Trees, weight: Floats | None, model: tm.TreeModel, priors: Any
+        self, rng: np.random.Generator, forest: Trees, weight: Floats | None, batch: Batch, priors: Any
     ) -> MixtureParams:
         """Where EM starts, by `init`."""
+        model = batch.model
         drawn = fitting.random_start(rng, forest, weight, model, self.n_components)
         if self.init == "random" or self.n_components == 1:
             return drawn
-        return fitting.clustered_start(rng, forest, weight, drawn, model, priors, self.init == "patterns")
+        by_patterns = self.init == "patterns"
+        return fitting.clustered_start(rng, forest, weight, drawn, model, priors, by_patterns, batch.start_labels)
 
     def _check_unchanged(self, what: str) -> None:
         """Raise if a parameter that shapes the model was changed since it was fitted."""
@@ -232,7 +291,7 @@ class FiniteMixture(FittedMixture):
         params = result.params
         n = len(params.weight)
         joint = log_joint(batch.log_likelihood(params.tree), params.weight)
-        label = joint.argmax(axis=1)
+        label = batch.labels_of(joint)
         order = np.arange(n)
         if reorder:
             first = np.full(n, batch.n_trees)

@@ -13,6 +13,7 @@ from ..assignments import Assignments
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator
 from ..merging import MergedByLoss, check_losses
+from ..patterns.constraints import check_kept
 from ..settings import n_threads
 from . import tree_model as tm
 from .content_params import CONTENT, store_table, stored_table
@@ -43,7 +44,7 @@ class FittedMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         "n_batches_",
         "provenance_",
     )
-    _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT,)
+    _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT, "constraints_")
     #: The tree model, which reads itself from a file.
     _model_type: ClassVar[Any]
 
@@ -54,6 +55,7 @@ class FittedMixture(MergedByLoss, ClusterMixin, ForestEstimator):
 
     spec_: Any  # the tree model
     counts_: dict[str, Floats]
+    provenance_: dict[str, Any]
 
     def _check_params(self) -> Any:
         """Raise on impossible settings; the priors of the fit.  Call `_check_fitting` for those of every mixture."""
@@ -97,6 +99,8 @@ class FittedMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         check_losses(self, len(self.weight_))
         if self.counts_ is not None:
             self._check_counts()
+        if "constraints_" in vars(self):
+            check_kept(vars(self)["constraints_"], self.provenance_.get("known_classes"), len(self.weight_))
         return self
 
     def _check_fitted(self) -> None:

@@ -45,6 +45,7 @@ def clustered_start(
     model: tm.TreeModel,
     priors: Any,
     by_patterns: bool,
+    mend: Callable[[NDArray[np.int64], NDArray[np.int64]], NDArray[np.int64]] | None = None,
 ) -> MixtureParams:
     """From random parameters, a few M-steps with the clusters of k-means held fixed.
 
@@ -58,6 +59,7 @@ def clustered_start(
         chosen = np.sort(rng.choice(chosen, MAX_START_TREES, replace=False))
     some, w = forest.take(chosen), every[chosen]
     label = (pattern_start if by_patterns else cluster_start)(some, model.n_slots, n, rng, w, tm.wanted(model))
+    label = label if mend is None else mend(label, chosen)
     params = drawn
     if by_patterns:
         params = MixtureParams(drawn.weight, tm.mapped(lambda x: np.repeat(x[..., :1], n, axis=-1), drawn.tree))

@@ -1,6 +1,7 @@
 """LearntStates: mixtures of hidden trees whose components may learn how many states they need."""
 
 import warnings
+from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Self
 
@@ -31,8 +32,16 @@ class LearntStates(MixtureReader):
     state_share_: Floats
     n_states_: Any
 
-    def fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit by EM; y is ignored.
+    def fit(
+        self,
+        X: Any,
+        y: Any = None,
+        sample_weight: ArrayLike | None = None,
+        *,
+        known: Any = None,
+        constraints: Mapping[str, Any] | None = None,
+    ) -> Self:
+        """Fit by EM, given what is known; y is ignored.
 
         Parameters
         ----------
@@ -42,6 +51,12 @@ class LearntStates(MixtureReader):
             Ignored.
         sample_weight : array of shape (n_trees,) or None, default None
             Weight of each tree.
+        known : sequence or None, default None
+            Known classes of some trees, one entry per tree; None (or NaN) where the class is not known.  Each class has
+            a component of its own.
+        constraints : mapping or None, default None
+            ``{"must_link": [(0, 5), ...], "cannot_link": [(1, 2), ...]}``: pairs of trees that share a component, and
+            pairs that do not.
 
         Returns
         -------
@@ -52,7 +67,9 @@ class LearntStates(MixtureReader):
             raise SettingError("warm_start: not with n_states='infer'; set it to False")
         if sample_weight is not None and self.n_sweeps and directions.infers(self):
             raise SettingError("sample_weight: the sampler counts trees; set n_sweeps=0")
-        return super().fit(X, y, sample_weight)
+        if directions.infers(self) and not (known is None and constraints is None):
+            raise SettingError("known, constraints: not with n_states='infer'; give a number of states")
+        return super().fit(X, y, sample_weight, known=known, constraints=constraints)
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.

@@ -222,6 +222,14 @@ class Batch:
             out[rows] = values
         return out
 
+    def labels_of(self, joint: Floats) -> NDArray[np.int64]:
+        """Most probable component of each tree, from log P(tree, component)."""
+        return np.asarray(joint.argmax(axis=1))
+
+    def start_labels(self, label: NDArray[np.int64], trees: NDArray[np.int64]) -> NDArray[np.int64]:
+        """Clusters of some trees to start from, as they are."""
+        return label
+
     def evaluate(self, params: MixtureParams) -> float:
         """Log-likelihood of the mixture, trees with probability zero left out."""
         return float(self._sum(mixture_log_likelihood, self._job(params), operator.add, operator.add))

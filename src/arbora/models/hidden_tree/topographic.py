@@ -210,8 +210,12 @@ class TopographicMap(HiddenTree):
             "weight_decay": (self.weight_decay, plane.decay),
         }
 
+    def _read_constraints(self, known: Any, constraints: Any, n_trees: int, weight: Floats | None) -> None:
+        if known is not None or constraints is not None:
+            raise SettingError("known, constraints: a map has points and no classes; take a HiddenTreeMixture")
+
     def _best_start(
-        self, rng: np.random.Generator, batch: Batch, forest: Trees, priors: Any, warm: bool
+        self, rng: np.random.Generator, batch: Batch, forest: Trees, priors: Any, warm: bool, given: Any = None
     ) -> EMResult[MixtureParams]:
         """Of several runs of EM the one with the most trustworthy map; by the objective where there is no telling."""
         every = np.arange(forest.n_trees)

@@ -98,6 +98,12 @@ def choose_trees(rng: np.random.Generator, n_trees: int, most: int, given: Given
 
 def make_blocks(given: Given, rows: Rows, chosen: Ints) -> Blocks:
     """Blocks of the chosen trees, which all constrained trees are among; raises where constraints contradict."""
+    block, apart, _ = linked(given, chosen)
+    return blocks_of(rows, block, apart)
+
+
+def linked(given: Given, chosen: Ints) -> tuple[Ints, Ints, Ints]:
+    """The block of each chosen tree, pairs of blocks that stay apart, and the block of each class."""
     place = {int(t): i for i, t in enumerate(chosen)}
     known = np.array([place[int(t)] for t in given.known_tree], np.int64)
     must, cannot = (_placed(pairs, place) for pairs in (given.must_link, given.cannot_link))
@@ -113,7 +119,7 @@ def make_blocks(given: Given, rows: Rows, chosen: Ints) -> Blocks:
         )
     one, two = np.triu_indices(len(first), 1)
     apart = np.vstack([block[cannot], np.column_stack([block[first[one]], block[first[two]]])])
-    return blocks_of(rows, block, apart)
+    return block, apart, block[first]
 
 
 def _placed(pairs: Ints, place: dict[int, int]) -> Ints:
