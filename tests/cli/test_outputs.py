@@ -63,8 +63,8 @@ COLUMN = {("hierarchy", "classes")}  # names a column, not a file
 FOLDERS = {("demo", "output")}
 OF_MODELS = {"predict": "mixture", "encode": "mixture", "report": "mixture", "classify": "classifier"}
 OF_MODELS |= {"label-nodes": "mixture", "describe": "mixture", "watch": "mixture"}
-# A checkpoint that is one file belongs to hidden trees, and these inputs belong to patterns.
-APART = {("cluster", "checkpoint"): {"known", "constraints", "steer"}}
+# A checkpoint that is one file belongs to hidden trees, and this input belongs to patterns.
+APART = {("cluster", "checkpoint"): {"steer"}}
 
 
 def parameters(command: str, kind: Any) -> list[str]:
