@@ -2,6 +2,8 @@
 
 import io
 import json
+import signal
+import subprocess
 import sys
 from pathlib import Path
 
@@ -9,8 +11,9 @@ import pytest
 from typer.testing import CliRunner
 
 import arbora as ab
-from arbora.cli import app
+from arbora.cli import app, feeding, watch
 from arbora.watch.log import WatchLog
+from tests.cli.test_process import start
 
 A, D, X = (
     '{"label":"a","children":[{"label":"b"},{"label":"c"}]}',
@@ -130,3 +133,48 @@ def test_options_change_what_they_name(model: Path, tmp_path: Path) -> None:
     novel = run("watch", model, stream, "--keep-novel", 1)[1]
     assert all(line["weight"] == 1 for line in novel)
     assert {x["particles"] for x in run("watch", model, stream, "--particles", 1)[1]} == {1}
+
+
+def test_ctrl_c_ends_after_the_batch_at_hand_and_the_log_replays(
+    model: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stream, log = tmp_path / "s.jsonl", tmp_path / "log"
+    stream.write_text("\n".join([A, D, "{bad"] * 20 + [X] * 20) + "\n")
+    whole = run("watch", model, stream, "--window", 4)[1]
+    monkeypatch.setattr(feeding, "MOST_NODES", 20)  # a few trees per batch
+    told, n_batches = watch._print, 0
+
+    def interrupted(batch: object, first: int) -> None:
+        nonlocal n_batches
+        told(batch, first)
+        n_batches += 1
+        if n_batches == 3:
+            signal.raise_signal(signal.SIGINT)
+
+    monkeypatch.setattr(watch, "_print", interrupted)
+    code, lines, said = run("watch", model, stream, "--log", log, "--window", 4)
+    assert code == 130, said
+    assert 0 < len(lines) < len(whole) - 20
+    monkeypatch.setattr(watch, "_print", told)
+    code, replayed, said = run("replay", log)
+    assert (code, replayed) == (0, lines)
+    assert "the snapshot is what the journal gives" in said
+    code, rest, said = run("watch", model, stream, "--log", log)
+    assert code == 0, said
+    assert lines + rest == whole
+    assert run("replay", log)[:2] == (0, whole)
+
+
+def test_ctrl_c_while_waiting_for_standard_input(model: Path, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    process = start("watch", model, "-", "--format", "jsonl", "--log", log, stdin=subprocess.PIPE)
+    process.stdin.write("\n".join([A, D, A]) + "\n")
+    process.stdin.flush()
+    lines = [json.loads(process.stdout.readline()) for _ in range(3)]  # it waits for more
+    process.send_signal(signal.SIGINT)
+    out, err = process.communicate(timeout=60)
+    assert (process.returncode, out) == (130, ""), err
+    assert "Traceback" not in err
+    code, replayed, said = run("replay", log)
+    assert (code, replayed) == (0, lines)
+    assert "the snapshot is what the journal gives" in said
