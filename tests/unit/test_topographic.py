@@ -189,7 +189,9 @@ def test_maps_keep_neighbours_and_the_best_start_is_kept(documents, monkeypatch)
     train, test = documents
     seen = []
     right = map_start.trustworthiness
-    monkeypatch.setattr(map_start, "trustworthiness", lambda *given: seen.append(right(*given)) or seen[-1])
+    monkeypatch.setattr(
+        map_start, "trustworthiness", lambda *given, **more: seen.append(right(*given, **more)) or seen[-1]
+    )
     model = small(side=6, basis=4, n_init=4).fit(train)
     assert len(seen) == 4
     assert model.trustworthiness_ == max(seen) > min(seen)

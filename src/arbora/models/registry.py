@@ -100,7 +100,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "plane"),
         cluster="map",
         about="places of trees on a plane",
-        options=("prior", "n_slots", *_EM, "memory", "scheduler"),
+        options=("prior", "n_slots", "content", *_EM, "memory", "scheduler"),
         warm_up=({"side": 2, "basis": 2, "n_init": 1, "max_iter": 2, "random_state": 0},),
         warm_calls=("transform", "encode", "predict"),
     ),

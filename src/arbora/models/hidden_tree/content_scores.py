@@ -26,7 +26,8 @@ def column_scores(emission: Columns, statistics: Any, params: Any, prior: float)
     """Scores of all columns, from expected statistics of trees."""
     found = emission.expected(statistics, params)
     pooled = tm.mapped(lambda x: x.sum(axis=(-2, -1), keepdims=True), statistics)
-    alone = emission.expected(pooled, emission.mode(pooled, params, max(prior, 1.0)))  # below one there is no mode
+    plain = emission.points()
+    alone = plain.expected(pooled, plain.mode(pooled, params, max(prior, 1.0)))  # below one there is no mode
     total = {column: float(values.sum()) for column, values in found.items()}
     gain = {column: max(total[column] - float(alone[column].sum()), 0.0) for column in total}
     whole = sum(gain.values())

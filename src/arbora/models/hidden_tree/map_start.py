@@ -6,13 +6,17 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 from scipy.stats import rankdata
+from sklearn.metrics import euclidean_distances
 from sklearn.utils.extmath import randomized_svd
 from threadpoolctl import threadpool_limits
 
 from ...evaluate.metrics import ruzicka_distance, slot_label_counts
+from ...forest.content_rows import Wanted
 from ...forest.forest import Forest
+from .content_starts import with_content
 from .distributions import draw_dirichlet
 from .emissions.plane import PlaneLabels
+from .starts import hellinger_features
 from .switching_params import Params
 from .switching_tree import SwitchingTree
 
@@ -27,19 +31,22 @@ MOST_COMPARED = 1000  # trees that maps are compared on
 
 def start(rng: np.random.Generator, model: SwitchingTree, forest: Forest, places: str) -> Params:
     """First parameters: labels on the plane by their contexts or at random, the rest nearly even."""
-    emission = model.emission
-    assert isinstance(emission, PlaneLabels)  # noqa: S101 (for mypy)
+    emission: Any = model.emission
     frequency = np.bincount(forest.label[forest.label >= 0], minlength=forest.n_labels) / max(forest.n_nodes, 1)
     if places == "contexts":
         place = label_places(rng, forest, model.n_slots)
     else:
         place = np.stack([_spread(rng.random(forest.n_labels)) for _ in range(2)], axis=1)
     place += rng.normal(0.0, NOISE, place.shape)
+    if isinstance(emission, PlaneLabels):
+        held = emission.placed(place, frequency)
+    else:
+        held = emission.placed(emission.start(rng, model.n_states, 1, forest), place, frequency)
     tables: Any = model.tables
     n_slots = model.n_slots
     return Params(
         leaf=draw_dirichlet(rng, np.full((*tables.leaf.shape, 1), FIRM_LEAF), 1),
-        emission=emission.placed(place, frequency),
+        emission=held,
         switch=np.full((n_slots, 1), 1.0 / n_slots),
         transition=draw_dirichlet(rng, np.full((*tables.transition.shape, 1), FIRM_ROW), 2),
         branching=np.zeros((0, 1)),
@@ -79,16 +86,23 @@ def _spread(values: Any) -> Floats:
     return np.zeros(n) if n < 2 else np.asarray(2.0 * (rankdata(values) - 1.0) / (n - 1) - 1.0)
 
 
-def trustworthiness(forest: Forest, place: Floats, n_neighbours: int = N_NEIGHBOURS) -> float:
-    """How far neighbours on the plane are neighbours by labels and slots too, from 0 to 1 (Venna and Kaski 2001).
+def trustworthiness(
+    forest: Forest, place: Floats, n_neighbours: int = N_NEIGHBOURS, wanted: tuple[Wanted, ...] = ()
+) -> float:
+    """How far neighbours on the plane are neighbours by what nodes hold too, from 0 to 1 (Venna and Kaski 2001).
 
-    The distance of trees is that of their (slot, label) counts (Ruzicka).  Nan of fewer than five trees.
+    The distance of trees is that of their (slot, label) counts (Ruzicka); with columns of content that of rows of all
+    columns (`content_starts`).  Nan of fewer than five trees.
     """
     from sklearn.manifold import trustworthiness as of_distances
 
     n = min(n_neighbours, (len(place) - 1) // 2)
     if n < 2:
         return float("nan")
-    distance = np.maximum(ruzicka_distance(slot_label_counts(forest)), 0.0)
+    if wanted:
+        rows = with_content(hellinger_features(forest, max(1, forest.n_slots)), forest, wanted)
+        distance = euclidean_distances(rows)
+    else:
+        distance = np.maximum(ruzicka_distance(slot_label_counts(forest)), 0.0)
     np.fill_diagonal(distance, 0.0)
     return float(of_distances(distance, place, n_neighbors=n, metric="precomputed"))

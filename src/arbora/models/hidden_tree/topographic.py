@@ -15,7 +15,10 @@ from ..settings import check_count, check_number
 from . import encoding as enc
 from . import fitting, map_start
 from . import node_posteriors as nodes
-from .emissions.plane import PlaneLabels
+from . import tree_model as tm
+from .emissions.choice import emission_for
+from .emissions.plane import Plane
+from .emissions.plane_columns import on_plane, plane_of
 from .fitted_mixture import SHARD_BYTES
 from .map_verdict import judge_map
 from .passes import Batch, MixtureCounts, MixtureParams
@@ -23,7 +26,6 @@ from .single import HiddenTree
 from .switching_params import Priors
 from .switching_settings import check_room, check_switching
 from .switching_tree import SwitchingTree
-from .tree_model import split
 
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
@@ -36,7 +38,8 @@ class TopographicMap(HiddenTree):
 
     A hidden tree whose states are the points of a square lattice.  Near points emit like labels, because the emissions
     are smooth functions on the plane.  The place of a tree is the mean of the posterior of its root's point.  EM fits
-    it from several starts; the one whose map keeps neighbours best is kept.  Columns of content are not read.
+    it from several starts; the one whose map keeps neighbours best is kept.  Columns of content lie on the plane as
+    smoothly: words like labels, numbers by a smooth mean with one variance, counts by a smooth rate.
 
     Parameters
     ----------
@@ -60,6 +63,8 @@ class TopographicMap(HiddenTree):
         EM ends when an iteration gains less than this many nats per tree; 0 runs all iterations.
     n_slots : int or None, default None
         Number of distinct slots; later ones are pooled into the last.  None: as many as the training trees have.
+    content : "auto", None or dict, default "auto"
+        Columns of content beside the label, as of `HiddenTree`.
     encoding : {"sum", "log", "score"}, default "sum"
         What `encode` sums; see `HiddenTreeMixture`.
     shared : bool, default True
@@ -126,6 +131,7 @@ class TopographicMap(HiddenTree):
         max_iter: int = 30,
         tol: float = 0.0,
         n_slots: int | None = None,
+        content: str | dict[str, str | None] | None = "auto",
         encoding: str = "sum",
         shared: bool = True,
         shard_bytes: int = SHARD_BYTES,
@@ -142,7 +148,7 @@ class TopographicMap(HiddenTree):
         super().__init__(
             structure=None,
             prior=prior,
-            content=None,
+            content=content,
             **settings,  # type: ignore[arg-type]
             sparse_output=True,
             shared=shared,
@@ -171,12 +177,21 @@ class TopographicMap(HiddenTree):
     def emission_prob_(self) -> Floats:
         """Probability of labels at each point, [state, label]."""
         check_is_fitted(self, "weight_")
-        return np.exp(self._plane().log_prob(self.emission_weight_[..., None])[:, :, 0])
+        if not self.spec_.emission.has_labels:
+            return np.zeros((self.n_states, 0))
+        return np.exp(self._plane().softmax(self.emission_weight_[..., None])[:, :, 0])
 
-    def _plane(self) -> PlaneLabels:
-        emission = self.spec_.emission
-        assert isinstance(emission, PlaneLabels)  # noqa: S101 (for mypy)
-        return emission
+    @property
+    def content_params_(self) -> dict[str, dict[str, Floats]]:
+        """Parameters of each column of content at each point; empty without content."""
+        check_is_fitted(self, "weight_")
+        emission: Any = self.spec_.emission
+        return {} if emission.by_label else emission.numbers_at(self._fitted_params().tree.emission)
+
+    def _plane(self) -> Plane:
+        plane = plane_of(self.spec_.emission)
+        assert plane is not None  # noqa: S101 (for mypy)
+        return plane
 
     # ---- fitting --------------------------------------------------------------------------------------------------
 
@@ -196,8 +211,9 @@ class TopographicMap(HiddenTree):
 
     def _new_model(self, forest: Trees) -> SwitchingTree:
         n_slots = max(1, forest.n_slots if self.n_slots is None else self.n_slots)
-        plane = PlaneLabels(forest.n_labels, self.side, self.basis, float(self.width), float(self.weight_decay))
-        model = SwitchingTree(n_slots, plane, self.n_states, pooled=forest.n_slots > n_slots)
+        plane = Plane(self.side, self.basis, float(self.width), float(self.weight_decay))
+        emission = on_plane(emission_for(self.content, forest), plane)
+        model = SwitchingTree(n_slots, emission, self.n_states, pooled=forest.n_slots > n_slots)
         check_room(model, 1)
         return model
 
@@ -233,7 +249,7 @@ class TopographicMap(HiddenTree):
             result = fitting.run(batch, now, priors, self.max_iter, least, bool(self.verbose))
             with self._batch(compared, batch.model) as some:
                 place = self._places(some, result.params)
-            trust = map_start.trustworthiness(compared, place)
+            trust = map_start.trustworthiness(compared, place, wanted=tm.wanted(batch.model))
             log.info("objective %.3f, trustworthiness %.4f", result.history[-1], trust)
             key = (-1.0 if np.isnan(trust) else trust, result.history[-1])
             if best is None or key > best_key:
@@ -276,8 +292,8 @@ class TopographicMap(HiddenTree):
         raise ArboraError("TopographicMap: no partial_fit; fit all trees, from a store if they are many")
 
     def _check_fitted(self) -> None:
-        if not isinstance(self.spec_.emission, PlaneLabels):
-            raise ValueError("the labels of the model are not on a plane")
+        if plane_of(self.spec_.emission) is None:
+            raise ValueError("what nodes hold is not on a plane")
         super()._check_fitted()
         where = self.embedding_
         if not isinstance(where, np.ndarray) or where.dtype != np.float64 or where.shape[1:] != (2,):
@@ -292,7 +308,7 @@ class TopographicMap(HiddenTree):
     def _places(self, batch: Batch, params: MixtureParams) -> Floats:
         """Posterior mean of the root's point; the middle where the model cannot produce the tree."""
         model: Any = batch.model
-        return np.asarray(batch.root_posterior(params.tree)[:, :, 0] @ model.emission.lattice)
+        return np.asarray(batch.root_posterior(params.tree)[:, :, 0] @ plane_of(model.emission).lattice)  # type: ignore[union-attr]
 
     def transform(self, X: Any, dtype: Any = np.float64) -> Floats:
         """Place of each tree: the mean of its root's point given the tree, shape (n_trees, 2).
@@ -345,7 +361,8 @@ class TopographicMap(HiddenTree):
         """
         check_count("n_neighbours", n_neighbours)
         forest = self._in_training_terms(X)
-        return map_start.trustworthiness(forest.take(np.arange(forest.n_trees)), self.transform(forest), n_neighbours)
+        whole = forest.take(np.arange(forest.n_trees))
+        return map_start.trustworthiness(whole, self.transform(forest), n_neighbours, tm.wanted(self.spec_))
 
     def verdict(self) -> Verdict:
         """How far to trust the map, by its trustworthiness on training trees and by how they spread."""
@@ -374,19 +391,3 @@ class TopographicMap(HiddenTree):
     def hidden_trees(self) -> Any:
         """None: a page shows the map and its labels instead of tables of a hundred states."""
         return None
-
-    def emissions(self, most: int) -> Any:
-        """Labels at each point, as a small table.
-
-        Parameters
-        ----------
-        most : int
-            Most labels to list.
-
-        Returns
-        -------
-        array
-            Labels and their probabilities.
-        """
-        (params,) = split(self._fitted_params().tree.emission).values()
-        return [self._plane().shown(params, self.vocabulary_, most)]

@@ -99,11 +99,14 @@ def emission_of(header: Any) -> Emission:
     from .columns import Columns
     from .labels import Labels
     from .plane import PlaneLabels
+    from .plane_columns import PLANE, PlaneColumns
 
     if type(header) is int:
         return Labels(header)
     if isinstance(header, list) and len(header) == 6 and header[0] == "plane":
         return PlaneLabels.from_header(header)
+    if isinstance(header, list) and len(header) == 3 and header[0] == PLANE:
+        return PlaneColumns.from_header(header)
     if isinstance(header, dict):
         return Columns.from_header(header)
     raise ValueError(f"{header!r:.80} is no emission")

@@ -249,8 +249,8 @@ class Columns:
         return replace(self, families=tuple((column, posterior_of(family)) for column, family in self.families))
 
     def points(self) -> "Columns":
-        """Undo `posterior`."""
-        return replace(self, families=tuple((column, family.family) for column, family in self.families))  # type: ignore[attr-defined]
+        """The columns with the parameters of their families themselves."""
+        return replace(self, families=tuple((name, getattr(one, "family", one)) for name, one in self.families))
 
     def means(self, params: Any) -> Any:
         """Parameters of `points` at the means of posteriors."""

@@ -26,13 +26,62 @@ MOST_WEIGHT = 1e6
 
 
 @dataclass(frozen=True)
-class PlaneLabels(Labels):
-    """A label per node; parameters are one array of weights, [basis + 1, label, component]."""
+class Plane:
+    """A square lattice, and smooth bumps on it."""
 
     side: int  # points of the lattice on each side
     basis: int  # bumps on each side
     width: float  # of a bump, in distances between bumps
     decay: float  # precision of the normal prior of the weights
+
+    @cached_property
+    def lattice(self) -> Floats:
+        """Points in the square from -1 to 1, row by row, [state, 2]."""
+        return _grid(self.side)
+
+    @cached_property
+    def bumps(self) -> Floats:
+        """Phi: the bumps at each point, and a constant, [state, basis + 1]."""
+        centres = _grid(self.basis)
+        width = self.width * 2.0 / max(self.basis - 1, 1)
+        apart = ((self.lattice[:, None] - centres) ** 2).sum(axis=2)
+        return np.concatenate([np.exp(-apart / (2.0 * width**2)), np.ones((len(self.lattice), 1))], axis=1)
+
+    def softmax(self, weights: Floats) -> Floats:
+        """Log-probability of words from weights[bump, word, component], [state, word, component]."""
+        score = np.einsum("ip,pmk->imk", self.bumps, weights)
+        return np.asarray(log_softmax(score, axis=1)) if weights.shape[1] else score
+
+    def softmax_step(self, counts: Floats, weights: Floats) -> Floats:
+        """A few bounded Newton steps, given counts[word, state, component]; none lowers the objective."""
+        weights = weights.copy()
+        for k in range(weights.shape[-1]):
+            held = counts[:, :, k].T  # [state, word]
+            n = held.sum(axis=1)
+            curvature = 0.5 * (self.bumps.T * n) @ self.bumps + self.decay * np.eye(self.bumps.shape[1])
+            factor = cho_factor(curvature)
+            for _ in range(N_STEPS):
+                prob = np.exp(self.softmax(weights[..., k : k + 1])[:, :, 0])
+                slope = self.bumps.T @ (held - n[:, None] * prob) - self.decay * weights[..., k]
+                weights[..., k] += cho_solve(factor, slope)
+        return np.clip(weights, -MOST_WEIGHT, MOST_WEIGHT)
+
+    def fitted_to(self, wanted: Floats) -> Floats:
+        """Weights by which the bumps are near to wanted[state, ...], by ridge regression, [bump, ...]."""
+        gram = self.bumps.T @ self.bumps + self.decay * np.eye(self.bumps.shape[1])
+        return np.asarray(np.linalg.solve(gram, self.bumps.T @ wanted))
+
+    def words_at(self, place: Floats, frequency: Floats, spread: float = 0.5) -> Floats:
+        """Weights at which each word is likeliest near its place[word, 2], [bump, word, 1]."""
+        apart = ((self.lattice[:, None] - place) ** 2).sum(axis=2)
+        wanted = -apart / (2.0 * spread**2) + 0.5 * np.log(np.maximum(frequency, 1e-12))
+        wanted -= wanted.sum(axis=1, keepdims=True) / max(len(frequency), 1)  # a constant per point changes nothing
+        return self.fitted_to(wanted)[..., None]
+
+
+@dataclass(frozen=True)
+class PlaneLabels(Plane, Labels):
+    """A label per node; parameters are one array of weights, [basis + 1, label, component]."""
 
     def header(self) -> Any:
         """All sizes."""
@@ -49,23 +98,9 @@ class PlaneLabels(Labels):
             raise ValueError(f"width and decay of the plane make no sense: {values!r:.200}")
         return cls(n_labels, side, basis, width, decay)
 
-    @cached_property
-    def lattice(self) -> Floats:
-        """Points in the square from -1 to 1, row by row, [state, 2]."""
-        return _grid(self.side)
-
-    @cached_property
-    def bumps(self) -> Floats:
-        """Phi: the bumps at each point, and a constant, [state, basis + 1]."""
-        centres = _grid(self.basis)
-        width = self.width * 2.0 / max(self.basis - 1, 1)
-        apart = ((self.lattice[:, None] - centres) ** 2).sum(axis=2)
-        return np.concatenate([np.exp(-apart / (2.0 * width**2)), np.ones((len(self.lattice), 1))], axis=1)
-
     def log_prob(self, params: Floats) -> Floats:
         """Log-probability of labels, [state, label, component]."""
-        score = np.einsum("ip,pmk->imk", self.bumps, params)
-        return np.asarray(log_softmax(score, axis=1)) if self.n_labels else score
+        return self.softmax(params)
 
     def tables(self, n_states: int) -> Table:
         """Weights stand for themselves."""
@@ -78,17 +113,7 @@ class PlaneLabels(Labels):
 
     def mode(self, statistics: Floats, params: Floats, prior: float) -> Floats:
         """A few bounded Newton steps from `params`; none lowers expected log-likelihood plus log prior."""
-        weights = params.copy()
-        for k in range(params.shape[-1]):
-            counts = statistics[:, :, k].T  # [state, label]
-            n = counts.sum(axis=1)
-            curvature = 0.5 * (self.bumps.T * n) @ self.bumps + self.decay * np.eye(self.bumps.shape[1])
-            factor = cho_factor(curvature)
-            for _ in range(N_STEPS):
-                prob = np.exp(self.log_prob(weights[..., k : k + 1])[:, :, 0])
-                slope = self.bumps.T @ (counts - n[:, None] * prob) - self.decay * weights[..., k]
-                weights[..., k] += cho_solve(factor, slope)
-        return np.clip(weights, -MOST_WEIGHT, MOST_WEIGHT)
+        return self.softmax_step(statistics, params)
 
     def draw(
         self, rng: np.random.Generator, n_states: int, n_components: int, prior: float, statistics: Any = None
@@ -99,13 +124,9 @@ class PlaneLabels(Labels):
         shape = (self.bumps.shape[1], self.n_labels, n_components)
         return rng.normal(0.0, 1.0 / np.sqrt(self.decay), shape)
 
-    def placed(self, place: Floats, frequency: Floats, spread: float = 0.5) -> Floats:
+    def placed(self, place: Floats, frequency: Floats) -> Floats:
         """Weights at which each label is likeliest near its place[label, 2], by ridge regression of the logarithms."""
-        apart = ((self.lattice[:, None] - place) ** 2).sum(axis=2)
-        wanted = -apart / (2.0 * spread**2) + 0.5 * np.log(np.maximum(frequency, 1e-12))
-        wanted -= wanted.sum(axis=1, keepdims=True) / max(self.n_labels, 1)  # a constant per point changes nothing
-        gram = self.bumps.T @ self.bumps + self.decay * np.eye(self.bumps.shape[1])
-        return np.asarray(np.linalg.solve(gram, self.bumps.T @ wanted)[..., None])
+        return self.words_at(place, frequency)
 
     def uniform(self, n_states: int) -> Floats:
         """All labels alike at all points."""
