@@ -6,7 +6,7 @@ with one lane the kernels for many spend three times as long on loops of length 
 
 import numpy as np
 
-from ....jit import inlined, jit
+from ....jit import jit
 from .single_steps import pull_down, send, turn
 
 FLOOR = 1e-200  # as in upward_downward.py
@@ -74,17 +74,6 @@ def upward(units, flow, messages_out):
                 through[d, i] /= crowd[d]
 
 
-@inlined
-def _posterior_over_prior(m, emission, inverse, outside):
-    """emission * outside / z, in place: posterior over prior without dividing by a prior that may be zero."""
-    if m >= 0:
-        for i in range(outside.shape[0]):
-            outside[i] = min(outside[i] * emission[m, i] * inverse, CEILING)
-    else:
-        for i in range(outside.shape[0]):
-            outside[i] = min(outside[i] * inverse, CEILING)
-
-
 @jit
 def downward(units, flow, messages, weighted, posterior_out, sums_out):
     """Sum posteriors over the occurrences of every unit, and collect the sums of the M-step."""
@@ -132,7 +121,13 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
             for i in range(n_states):
                 leaf_sum[row, i] += up[d, i] * outside[i]
             continue
-        _posterior_over_prior(label[d], emission, inverse[d], outside)
+        x = inverse[d]  # posterior over prior = emission * outside / z, which divides by no prior; inlined, it is slower
+        if label[d] >= 0:
+            for i in range(n_states):
+                outside[i] = min(outside[i] * emission[label[d], i] * x, CEILING)
+        else:
+            for i in range(n_states):
+                outside[i] = min(outside[i] * x, CEILING)
         due = 0
         for e in range(lo, hi):
             v = child[e]
