@@ -75,6 +75,16 @@ def upward(units, flow, messages_out):
 
 
 @jit
+def _weigh_roots(weighted, pull_out, mass_out):
+    """Begin the way down: nothing from parents, and at each root the weight of its trees."""
+    tree_root, weight = weighted
+    pull_out[:] = 0.0  # posterior over prior of the parents, summed over them
+    mass_out[:] = 0.0  # weight of all occurrences
+    for t in range(tree_root.shape[0]):
+        mass_out[tree_root[t]] += weight[t]
+
+
+@jit
 def downward(units, flow, messages, weighted, posterior_out, sums_out):
     """Sum posteriors over the occurrences of every unit, and collect the sums of the M-step."""
     label, slot, crowd, child_start, child = units
@@ -83,18 +93,13 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
     leaf_sum, emission_sum, pair_sum, gap_sum, tail_sum = sums_out
     n_units, n_states = up.shape
     keep, has_absent = posterior_out.shape[0] > 0, tail_sum.shape[0] > 0
-    tree_root, weight = weighted
-    pull[:] = 0.0  # posterior over prior of the parents, summed over them
-    mass[:] = 0.0  # weight of all occurrences
-    for t in range(tree_root.shape[0]):
-        mass[tree_root[t]] += weight[t]
+    _weigh_roots(weighted, pull, mass)
     turned = turn(edge, n_states)
     outside = np.empty(n_states)
     for d in range(n_units - 1, -1, -1):
         l = slot[d]
         if l < 0:
-            for i in range(n_states):
-                outside[i] = mass[d]
+            outside[:] = mass[d]
         else:  # as _pull_down of upward_downward.py
             if crowd.shape[0] and crowd[d] > 1:
                 for i in range(n_states):
