@@ -173,10 +173,16 @@ def iter_shards(
 
 
 def _own_rows(units: Units, content: ContentRows) -> tuple[Units, Contents]:
-    """Units whose labels are rows of the contents of their shard alone."""
-    row, label = np.unique(units.label, return_inverse=True)
-    columns = {name: values[row] for name, values in content.columns.items()}
-    return units._replace(label=label.astype(np.int32)), Contents(columns)
+    """Units whose labels are rows of the contents of their shard alone.
+
+    Rows come in the order in which units have them, so that passes go through their memory in one direction.
+    """
+    row, first, number = np.unique(units.label, return_index=True, return_inverse=True)
+    order = np.argsort(first, kind="stable")
+    place = np.empty(len(row), np.int32)
+    place[order] = np.arange(len(row), dtype=np.int32)
+    columns = {name: values[row[order]] for name, values in content.columns.items()}
+    return units._replace(label=place[number]), Contents(columns)
 
 
 def _structure_counts(shard: SharedForest) -> StructureCounts:
