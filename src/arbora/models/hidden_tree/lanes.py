@@ -1,16 +1,32 @@
 """Lanes: components as kernels take them, and the memory that kernels work in."""
 
+import os
 from collections import deque
 from collections.abc import Iterator
 from contextlib import contextmanager
-from typing import Any
+from typing import Any, cast
 
+import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from .kernels import upward_downward as ud
 
 Floats = NDArray[np.float64]
+
+# Kernels in vectors need a compiler, and `ARBORA_NO_VECTORS=1` turns them off.
+VECTORS = os.environ.get("ARBORA_NO_VECTORS", "") in ("", "0") and not cast(Any, numba.config).DISABLE_JIT
+# More states than this make long code, and leave the registers anyway.
+MOST_STATES = 32
+
+
+def in_vectors(n_states: int, n_components: int) -> bool:
+    """Whether the passes run in the kernels for vectors.
+
+    It depends on the sizes of the model alone, and not on the trees, so that shards, machines and repeated fits give
+    the same bits.  These kernels compile faster than the others, so there is no reason to keep them from small data.
+    """
+    return VECTORS and n_components > 1 and n_states <= MOST_STATES
 
 
 def to_lanes(x: Floats, fill: float = 0.0) -> Floats:

@@ -7,7 +7,8 @@ from numpy.typing import NDArray
 
 from ...forest.sharing import SharedForest
 from .emissions import Emission
-from .lanes import Workspace, from_lanes, lane_shape, to_lanes
+from .kernels import upward_downward as ud
+from .lanes import Workspace, from_lanes, in_vectors, lane_shape, to_lanes
 from .tree_model import mapped
 
 Floats = NDArray[np.float64]
@@ -18,36 +19,87 @@ class Kernels(NamedTuple):
 
     many: Any
     single: Any
+    vectors: Any
+    by_state: int  # so many of the messages are by state, from the first on; others are one number for each unit
 
 
 class Upward(NamedTuple):
     """What the upward pass leaves for the downward pass."""
 
-    used: Any  # messages
+    used: Any  # messages: [unit, ..., lane], or in vectors [block, unit, ..., 4]
     flow: Any  # with the evidence of the shard
     row_sums: Any  # memory for sums by row; None where rows are labels
 
+    @property
+    def blocked(self) -> bool:
+        """Whether the messages are in blocks, which puts an axis before that of the units."""
+        return self.used.up.ndim == 4
+
+    def at(self, name: str, units: Any) -> Floats:
+        """One of the messages at these units, [unit, ..., lane]."""
+        x = getattr(self.used, name)
+        if not self.blocked:
+            return np.asarray(x[units])
+        x = np.moveaxis(x[:, units], 0, -2)
+        return x.reshape(*x.shape[:-2], -1)
+
+    @property
+    def shape(self) -> tuple[int, int, int]:
+        """Units, states and lanes."""
+        shape = self.used.up.shape
+        return (*shape[1:3], shape[0] * shape[3]) if self.blocked else shape
+
 
 def run_upward(
-    kernels: Kernels, emission: Emission, flow: Any, params: Any, shard: SharedForest, memory: tuple[Any, Workspace]
+    kernels: Kernels, emission: Emission, flow: Any, params: Any, shard: SharedForest, memory: tuple[int, Workspace]
 ) -> tuple[Upward, Floats]:
     """Run the upward pass; log P(contents of distinct tree t | component k).
 
-    `memory` is (messages, the workspace that they are in).
+    `memory` is (number of states, workspace to take memory from).
     """
     n_components = params.transition.shape[-1]
-    messages, workspace = memory
+    n_states, workspace = memory
+    used = _messages(kernels, shard.n_units, n_states, n_components, workspace)
     offset = sums = None
     if not emission.by_label:
         rows = emission.lane_rows(params.emission, shard.contents, workspace)
         flow, offset = flow._replace(emission=rows.prob), rows.offset
         sums = workspace.rows(rows.prob.shape, 1)
-    (kernels.single if n_components == 1 else kernels.many).upward(shard.units, flow, messages)
-    log_prob = from_lanes(messages.log_prob[shard.tree_root], n_components)
+    messages = Upward(used, flow, sums)
+    if messages.blocked:
+        kernels.vectors.upward(shard.units, _flat(flow), used, _tables(flow), (0,) * n_states)
+    else:
+        (kernels.single if n_components == 1 else kernels.many).upward(shard.units, flow, used)
+    log_prob = from_lanes(messages.at("log_prob", shard.tree_root), n_components)
     if offset is not None:
         counts = shard.label_counts
         log_prob = log_prob + counts @ offset[: counts.shape[1]]
-    return Upward(messages, flow, sums), log_prob
+    return messages, log_prob
+
+
+def _messages(kernels: Kernels, n_units: int, n_states: int, n_components: int, workspace: Workspace) -> Any:
+    """Arrays for the messages of a shard, not set to anything."""
+    lanes = lane_shape(n_components)
+    before: tuple[int, ...] = ()
+    if kernels.vectors is not None and in_vectors(n_states, n_components):
+        before, lanes = (lanes[0] // ud.LANES,), (ud.LANES,)
+    of = kernels.many.Messages
+    shapes = [(n_states,)] * kernels.by_state + [()] * (len(of._fields) - kernels.by_state)
+    return of(*workspace.arrays([(*before, n_units, *shape, *lanes) for shape in shapes]))
+
+
+def _flat(arrays: Any) -> tuple[Floats, ...]:
+    """Arrays [..., lane] as the kernels for vectors take them, [row, lane]: views, which may be written to."""
+    if not all(x.flags.c_contiguous for x in arrays):
+        raise ValueError("an array that is not contiguous: sums would be added to a copy")
+    n_lanes = arrays[0].shape[-1]
+    return tuple([x.reshape(-1, n_lanes) for x in arrays])
+
+
+def _tables(*arrays: Any) -> Floats:
+    """Memory for one block of the lanes of all these arrays."""
+    each = [x for group in arrays for x in group]
+    return np.empty(sum(x.size for x in each) // each[0].shape[-1] * ud.LANES)
 
 
 def run_downward(
@@ -60,14 +112,18 @@ def run_downward(
     used, flow, row_sums = messages
     sums_out, posterior = outputs
     if posterior is None:
-        posterior = np.empty((0, *used.up.shape[1:]))
+        posterior = np.empty((0, *messages.shape[1:]))
     into = sums_out
     if not emission.by_label:
         row_sums.fill(0.0)
         into = sums_out._replace(emission=row_sums)
     weighted = (shard.tree_root, to_lanes(weight))
-    kernel = (kernels.single if weight.shape[1] == 1 else kernels.many).downward
-    kernel(shard.units, flow, used, weighted, posterior, into)
+    if messages.blocked:
+        states, out = (0,) * used.up.shape[2], (weighted, posterior, _flat(into))
+        kernels.vectors.downward(shard.units, _flat(flow), used, out, _tables(flow, into), states)
+    else:
+        kernel = (kernels.single if weight.shape[1] == 1 else kernels.many).downward
+        kernel(shard.units, flow, used, weighted, posterior, into)
     if not emission.by_label:
         emission.add_statistics(into.emission, shard.contents, sums_out.emission)
 

@@ -23,6 +23,7 @@ from .emissions import Emission, emission_of
 from .emissions.labels import Labels
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
+from .kernels import upward_downward_vectors as vectors
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
 from .node_surprise import without_subtrees
 from .shard_passes import Kernels, Upward, empty_statistics, run_downward, run_upward
@@ -39,7 +40,7 @@ ABSENT: tuple[str, ...] = get_args(Absent)
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(ud, single)
+KERNELS = Kernels(ud, single, vectors, 2)
 
 
 @dataclass(frozen=True)
@@ -219,9 +220,7 @@ class SwitchingTree:
 
     def upward(self, flow: ud.Flow, params: Params, shard: SharedForest, workspace: Workspace) -> tuple[Upward, Floats]:
         """Run the upward pass; log P(contents of distinct tree t | component k), without structure terms."""
-        n_components = params.switch.shape[1]
-        messages = workspace.messages(shard.n_units, self.n_states, lane_shape(n_components))
-        return run_upward(KERNELS, self.emission, flow, params, shard, (messages, workspace))
+        return run_upward(KERNELS, self.emission, flow, params, shard, (self.n_states, workspace))
 
     def empty_sums(self, n_components: int) -> ud.Sums:
         """Zeros in the shapes the downward pass adds to, and statistics of the emission."""
@@ -247,11 +246,11 @@ class SwitchingTree:
 
     def root_states(self, messages: Upward, shard: SharedForest, n_components: int) -> Floats:
         """P(state of the root | tree), [distinct tree, state, component]."""
-        return from_lanes(messages.used.up[shard.tree_root], n_components)
+        return from_lanes(messages.at("up", shard.tree_root), n_components)
 
     def node_room(self, messages: Upward) -> Floats:
         """An array for the posterior of every unit, in lanes."""
-        return np.empty_like(messages.used.up)
+        return np.empty(messages.shape)
 
     def shape_log_prob(self, params: Params, shard: SharedForest) -> Floats | None:
         """Log of the structure factor of each distinct tree and component."""

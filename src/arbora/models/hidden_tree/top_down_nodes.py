@@ -108,7 +108,7 @@ def _upward(model: "TopDownTree", params: "Params", shard: SharedForest, label: 
         model.prepare(params), params, replace(shard, units=shard.units._replace(label=label)), Workspace()
     )
     n = params.root.shape[1]
-    up, through, _, log_scale = (from_lanes(x, n) for x in messages.used)
+    up, through, log_scale = (from_lanes(messages.at(x, slice(None)), n) for x in ("up", "through", "log_prob"))
     is_root = np.asarray(shard.units.slot) < 0
     scale = log_scale.copy()
     scale[is_root] -= np.log((up[is_root] * params.root).sum(axis=1))

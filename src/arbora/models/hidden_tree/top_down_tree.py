@@ -36,7 +36,7 @@ STRUCTURES = (None, "branching", "state")
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(td, single)
+KERNELS = Kernels(td, single, None, 3)
 
 
 @dataclass(frozen=True)
@@ -201,10 +201,7 @@ class TopDownTree:
 
     def upward(self, flow: td.Flow, params: Params, shard: SharedForest, workspace: Workspace) -> tuple[Upward, Floats]:
         """Run the upward pass; log P(distinct tree t | component k), without the branching."""
-        lanes = lane_shape(params.root.shape[1])
-        room = [(shard.n_units, self.n_states, *lanes)] * 3 + [(shard.n_units, *lanes)]
-        messages = td.Messages(*workspace.arrays(room))
-        return run_upward(KERNELS, self.emission, flow, params, shard, (messages, workspace))
+        return run_upward(KERNELS, self.emission, flow, params, shard, (self.n_states, workspace))
 
     def empty_sums(self, n_components: int) -> td.Sums:
         """Zeros in the shapes the downward pass adds to, and statistics of the emission."""
@@ -230,13 +227,13 @@ class TopDownTree:
 
     def root_states(self, messages: Upward, shard: SharedForest, n_components: int) -> Floats:
         """P(state of the root | tree), [distinct tree, state, component]."""
-        root = from_lanes(messages.used.up[shard.tree_root] * messages.flow.root, n_components)
+        root = from_lanes(messages.at("up", shard.tree_root) * messages.flow.root, n_components)
         total = root.sum(axis=1, keepdims=True)
         return np.asarray(root / np.where(total > 0, total, 1.0))
 
     def node_room(self, messages: Upward) -> Floats:
         """An array for the posterior of every unit, in lanes."""
-        return np.empty_like(messages.used.up)
+        return np.empty(messages.shape)
 
     def shape_log_prob(self, params: Params, shard: SharedForest) -> Floats | None:
         """Log of the branching of each distinct tree and component, where it does not depend on states."""
