@@ -1,6 +1,7 @@
 """What the command line says: results to stdout, everything else to stderr, one clean line at a time."""
 
 import contextlib
+import enum
 import functools
 import inspect
 import json
@@ -14,7 +15,6 @@ import threading
 import time
 import warnings
 from collections.abc import Callable, Iterator
-from contextvars import ContextVar
 from typing import IO, Annotated, Any, ParamSpec, cast
 
 import typer
@@ -42,8 +42,16 @@ def printable(text: object) -> str:
     return "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in str(text))
 
 
-#: Whether --verbose was given.
-_verbose: ContextVar[bool] = ContextVar("verbose", default=False)
+class Loudness(enum.Enum):
+    """What the argument `quiet` of a command holds; true with --quiet alone, so it also serves as a flag."""
+
+    QUIET = "quiet"
+    NORMAL = "normal"
+    VERBOSE = "verbose"
+
+    def __bool__(self) -> bool:
+        return self is Loudness.QUIET
+
 
 _Verbose = Annotated[
     bool,
@@ -63,11 +71,8 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
     def run(*args: P.args, **kwargs: P.kwargs) -> None:
         from ..errors import ArboraError
 
-        verbose = bool(kwargs.pop("verbose", False))
-        if verbose and kwargs.get("quiet"):
-            raise usage("--verbose", "and --quiet exclude each other; give one")
-        _verbose.set(verbose)
-
+        if "quiet" in told.parameters:
+            kwargs["quiet"] = _loudness(bool(kwargs.get("quiet")), bool(kwargs.pop("verbose", False)))
         try:
             with Interrupts():
                 function(*args, **kwargs)
@@ -89,6 +94,12 @@ def command(function: Callable[P, None]) -> Callable[P, None]:
         run.__signature__ = told.replace(parameters=[*told.parameters.values(), verbose])  # type: ignore[attr-defined]
         run.__annotations__ = {**function.__annotations__, "verbose": _Verbose}
     return run
+
+
+def _loudness(quiet: bool, verbose: bool) -> Loudness:
+    if quiet and verbose:
+        raise usage("--verbose", "and --quiet exclude each other; give one")
+    return Loudness.QUIET if quiet else Loudness.VERBOSE if verbose else Loudness.NORMAL
 
 
 def fail(reason: object, code: int) -> typer.Exit:
@@ -171,9 +182,9 @@ class Pace:
 class Teller(logging.Handler):
     """Messages and progress of one command, on stderr; as a context it also catches warnings, logs and compilations."""
 
-    def __init__(self, quiet: bool = False) -> None:
+    def __init__(self, quiet: bool | Loudness = False) -> None:
         super().__init__(logging.INFO)
-        self.quiet, self.verbose = quiet, _verbose.get()
+        self.quiet, self.verbose = bool(quiet), quiet is Loudness.VERBOSE
         self.status: Any = None
         self.doing = ""
         self.pace = Pace()

@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....inference.kernels.draws import draw_by_logs
 from ....jit import inlined, jit
 
 REJECTED, SPLIT, MERGED = 0, 1, 2
@@ -115,7 +116,6 @@ def sweep(rng, bags, rises, todo, concentration, seats_out):
             return done
         _move(bags, t, groups_out, label_out[t], -1)
         log_predictives(bags, rises, t, groups_out, log_weight)
-        top = -np.inf
         for g in range(n_places):
             if groups_out.size[g] > 0:
                 log_weight[g] += math.log(groups_out.size[g])
@@ -123,19 +123,7 @@ def sweep(rng, bags, rises, todo, concentration, seats_out):
                 log_weight[g] += math.log(concentration)
             else:
                 log_weight[g] = -np.inf
-            top = max(top, log_weight[g])
-        total = 0.0
-        for g in range(n_places):
-            log_weight[g] = math.exp(log_weight[g] - top)
-            total += log_weight[g]
-        point = rng.random() * total
-        chosen = -1
-        for g in range(n_places):
-            if log_weight[g] > 0.0:
-                chosen = g
-                point -= log_weight[g]
-                if point < 0.0:
-                    break
+        chosen = draw_by_logs(rng, log_weight, n_places)
         label_out[t] = chosen
         _move(bags, t, groups_out, chosen, 1)
     return len(todo)

@@ -126,7 +126,7 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
             for i in range(n_states):
                 leaf_sum[row, i] += up[d, i] * outside[i]
             continue
-        x = inverse[d]  # posterior over prior = emission * outside / z, which divides by no prior; inlined, it is slower
+        x = inverse[d]  # posterior over prior is emission * outside / z; slower as a helper
         if label[d] >= 0:
             for i in range(n_states):
                 outside[i] = min(outside[i] * emission[label[d], i] * x, CEILING)

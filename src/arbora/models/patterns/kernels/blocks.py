@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....inference.kernels.draws import draw_by_logs, draw_side
 from ....inference.kernels.two_data import choose_two
 from ....jit import jit
 from .group_merges import absorb_group, joined_marginal, log_sizes, put_group
@@ -68,27 +69,13 @@ def score_block(blocks, tables, groups, b, n_slots, score_out):
 @jit
 def _choose(rng, score, n_slots, own, greedy):
     """The best slot, or one drawn by weights whose logs these are."""
-    new = own
     if greedy:
+        new = own
         for k in range(n_slots):
             if score[k] > score[new] + 1e-9:
                 new = k
         return new
-    top = -np.inf
-    for k in range(n_slots):
-        top = max(top, score[k])
-    sum_all = 0.0
-    for k in range(n_slots):
-        score[k] = math.exp(score[k] - top)
-        sum_all += score[k]
-    left = rng.random() * sum_all
-    for k in range(n_slots):
-        if score[k] > 0.0:
-            new = k
-            left -= score[k]
-            if left < 0.0:
-                break
-    return new
+    return draw_by_logs(rng, score, n_slots)
 
 
 @jit
@@ -173,12 +160,8 @@ def split_or_merge_blocks(rng, blocks, tables, groups, n_slots):
         for s in range(2):
             m = sides.size[s]
             gain += (2 * s - 1) * (tables.log_weight[m + blocks.n_trees[b]] - tables.log_weight[m])
-        if splitting:
-            side[x] = 1 if rng.random() < 1.0 / (1.0 + math.exp(-min(max(gain, -700.0), 700.0))) else 0
-        else:
-            side[x] = 1 if groups.label[b] == two else 0
-        toward = gain if side[x] == 1 else -gain
-        log_q -= math.log1p(math.exp(-toward)) if toward > -700.0 else -toward
+        side[x], log_chance = draw_side(rng, gain, -1 if splitting else int(groups.label[b] == two))
+        log_q += log_chance
         move_block(blocks, tables, sides, b, side[x], 1)
     n_merged = n_groups_of(groups, n_slots) - (0 if splitting else 1)
     log_ratio = log_sizes(tables, sides.size[0], sides.size[1], n_merged) - log_q

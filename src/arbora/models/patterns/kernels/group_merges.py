@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_side
 from ....inference.kernels.two_data import choose_two
 from ....jit import jit
 from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, log_with, move_tree, n_groups_of
@@ -75,12 +76,8 @@ def split_or_merge(rng, rows, tables, groups, n_slots):
         for s in range(2):
             m = blank.size[s]
             gain += (2 * s - 1) * (tables.log_weight[m + 1] - tables.log_weight[m])
-        if splitting:
-            side[x] = 1 if rng.random() < 1.0 / (1.0 + math.exp(-min(max(gain, -700.0), 700.0))) else 0
-        else:
-            side[x] = 1 if groups.label[n] == two else 0
-        toward = gain if side[x] == 1 else -gain
-        log_q -= math.log1p(math.exp(-toward)) if toward > -700.0 else -toward
+        side[x], log_chance = draw_side(rng, gain, -1 if splitting else int(groups.label[n] == two))
+        log_q += log_chance
         move_tree(rows, tables, blank, n, side[x], 1)
     n_merged = n_groups_of(groups, n_slots) - (0 if splitting else 1)
     log_ratio = log_sizes(tables, blank.size[0], blank.size[1], n_merged) - log_q

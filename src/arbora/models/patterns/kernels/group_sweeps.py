@@ -10,6 +10,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ....inference.kernels.draws import draw_by_logs
 from ....jit import jit
 
 REJECTED, SPLIT, MERGED = 0, 1, 2
@@ -166,20 +167,7 @@ def sweep(rng, rows, tables, groups, todo, mode):
                 if score[k] > score[new] + 1e-9:
                     new = k
         else:
-            top = -np.inf
-            for k in range(n_slots):
-                top = max(top, score[k])
-            sum_all = 0.0
-            for k in range(n_slots):
-                score[k] = math.exp(score[k] - top)
-                sum_all += score[k]
-            left = rng.random() * sum_all
-            for k in range(n_slots):
-                if score[k] > 0.0:
-                    new = k
-                    left -= score[k]
-                    if left < 0.0:
-                        break
+            new = draw_by_logs(rng, score, n_slots)
         if new == own:
             continue
         n_moved += 1

@@ -10,6 +10,7 @@ import math
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_side
 from ....jit import jit
 from .group_merges import absorb_group, joined_marginal, log_sizes, put_group
 from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, move_tree, n_groups_of, score_groups
@@ -72,7 +73,7 @@ def _launch(rng, rows, tables, first, second, others):
         score_groups(rows, tables, sides, n, 2, score)
         gain = tables.power * (score[1] - score[0])
         gain += _log_odds(tables, sides.size[0], sides.size[1])
-        side = 1 if rng.random() < _chance(gain) else 0
+        side, _ = draw_side(rng, gain, -1)
         move_tree(rows, tables, sides, n, side, 1)
         sides.label[n] = side
     return sides
@@ -83,11 +84,6 @@ def _log_odds(tables, x, y):
     """Log prior odds of the second of two sides with so many trees."""
     weight = tables.log_weight
     return weight[y + 1] - weight[y] - weight[x + 1] + weight[x]
-
-
-@jit
-def _chance(gain):
-    return 1.0 / (1.0 + math.exp(-min(max(gain, -700.0), 700.0)))
 
 
 @jit
@@ -105,9 +101,8 @@ def _scan(rng, rows, tables, sides, others, wanted):
         score_groups(rows, tables, sides, n, 2, score)
         gain = tables.power * (score[1] - score[0])
         gain += _log_odds(tables, sides.size[0] - (own == 0), sides.size[1] - (own == 1))
-        side = wanted[x] if forced else (1 if rng.random() < _chance(gain) else 0)
-        toward = gain if side == 1 else -gain
-        log_q -= math.log1p(math.exp(-toward)) if toward > -700.0 else -toward
+        side, log_chance = draw_side(rng, gain, wanted[x] if forced else -1)
+        log_q += log_chance
         if side != own:
             move_tree(rows, tables, sides, n, own, -1)
             move_tree(rows, tables, sides, n, side, 1)
