@@ -1,7 +1,8 @@
 """The tests on every Python of this machine: with nothing optional, with the lowest versions admitted, with the newest.
 
-`nox` runs all sessions and skips a Python that is not there; `nox -s base-3.12` runs one; what follows `--` goes to
-pytest.  By default: the battery that every estimator passes, and the modules that lean most on other packages.
+A session builds a wheel, installs it, and runs the demo and the tests on it.  `nox` runs all sessions and skips a
+Python that is not there; `nox -s base-3.12` runs one; what follows `--` goes to pytest.  By default: the battery that
+every estimator passes, and the modules that lean most on other packages.
 A session starts without compiled kernels: its first test says nothing for a minute of CPU time, while they compile.
 """
 
@@ -25,10 +26,13 @@ nox.options.reuse_existing_virtualenvs = True
 
 
 def run_tests(session: nox.Session) -> None:
-    """Run what was asked for, or the default."""
-    session.env["NUMBA_CACHE_DIR"] = str(Path(session.create_tmp()) / "numba")
+    """Cluster the demo's trees, then run the tests asked for, or the default, on the package that was installed."""
+    folder = Path(session.create_tmp())
+    session.env["NUMBA_CACHE_DIR"] = str(folder / "numba")
     session.run("python", "-m", "pip", "list", silent=False)
-    session.run("python", "-m", "pytest", "-m", "not slow", *(session.posargs or TESTS))
+    session.run("arbora", "demo", "--output", str(folder / "demo"))
+    sources = ["-o", "pythonpath=."]  # without src: the wheel is under test
+    session.run("python", "-m", "pytest", *sources, "-m", "not slow", *(session.posargs or TESTS))
 
 
 @nox.session(python=PYTHONS)
