@@ -127,12 +127,14 @@ def test_steps_are_taken_and_taken_again_from_the_model(corpus: Path) -> None:
         ('{"moves": [{"merge": "a0.xml"}]}', "wanted names"),
         ('{"moves": [{"merge": ["a0.xml", "ghost.xml"]}]}', "ghost.xml"),
         ('{"known": [["a0.xml", "one"]]}', "wanted classes"),
+        ('{"known": {"a0.xml": "x", "a0.xml": "y"}}', "two members 'a0.xml'"),
+        ('{"known": {"a0.xml": "x", "FOLDER/a0.xml": "y"}}', "by another name"),
         ('{"known": {"a0.xml": "x", "a1.xml": "y"}, "moves": [{"merge": ["a0.xml", "a1.xml"]}]}', "take out"),
     ],
 )
 def test_bad_steps_are_refused(corpus: Path, text: str, says: str) -> None:
     steps = corpus.parent / "steps.json"
-    steps.write_text(text)
+    steps.write_text(text.replace("FOLDER", str(corpus)))
     code, said = invoke(corpus, "--steer", steps)
     assert code in (1, 2)
     assert says in said

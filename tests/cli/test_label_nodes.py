@@ -145,7 +145,11 @@ def test_odd_tables_are_refused_and_name_the_place(corpus: Path) -> None:
         path.write_text(text)
         assert words in fails("label-nodes", corpus, "--known", path, "--quiet")
     path = corpus.with_name("bad.jsonl")
-    for text, words in (("{", "no JSON"), ("[1]", "found a list"), ('{"tree": "p0"}', "no column node")):
+    nodes = ('"1_0"', '"\u0661"', "true", "1.5", "1e999", "NaN")
+    rows = [(f'{{"tree": "p0", "node": {node}, "output": "x"}}', "line 1: the node is") for node in nodes]
+    rows.append(('{"tree": "p0", "node": 1, "output": {"x": 1}}', "line 1: the output is {'x': 1}"))
+    rows.append(('{"tree": "p0", "node": 1, "node": 2, "output": "x"}', "two members 'node'"))
+    for text, words in (("{", "no JSON"), ("[1]", "found a list"), ('{"tree": "p0"}', "no column node"), *rows):
         path.write_text(text)
         assert words in fails("label-nodes", corpus, "--known", path)
     corpus.with_name("bad.parquet").write_bytes(b"no")

@@ -51,6 +51,11 @@ def test_kinds(values, kind):
         (["a", pd.NA], "the class of tree 1 is <NA>"),
         ([1, pd.NaT], "the class of tree 1 is NaT"),
         (np.ma.array([1, 2], mask=[False, True]), "the class of tree 1 is masked"),
+        (["a", np.nan], "the class of tree 1 is nan"),
+        ([True, np.nan], "the class of tree 1 is nan"),
+        (pd.Series(["a", pd.NA], dtype="str"), "the class of tree 1 is nan"),
+        (["b", b"a"], "is of bytes"),
+        (np.array([b"a", b"b"]), "is of bytes"),
     ],
 )
 def test_classes_never_merge(values, told):

@@ -2,11 +2,13 @@
 
 import json
 import math
+import time
 
 import pytest
 
 import arbora as ab
 from arbora.errors import ReadError
+from arbora.io.builder import Columns
 
 NEXUS = "#NEXUS begin trees; translate 1 ape, 2 man; tree a = [&R] (1[&rate=0.5]:1.5,2:2)[&rate=2]:0; end;"
 SWC = "1 1 0 0 0 5 -1\n2 3 3 4 0 1 1\n3 3 3 4 12 2 2\n4 3 9 4 12 1 3\n5 3 3 4 20 1 3\n"
@@ -168,3 +170,38 @@ def test_bad_files_leave_nothing_behind_and_rare_words_go(tmp_path, monkeypatch)
     monkeypatch.setattr(contents, "MOST_WORDS", 2)
     page = read(tmp_path, "a.xml", "<a>x x y<b>y z</b></a>", content="words")
     assert content(page[0]) == [("a", {"words": {"x": 2, "y": 1}}), ("b", {"words": {"y": 1}})]
+
+
+def test_digits_of_other_scripts_are_no_numbers(tmp_path):
+    page = read(tmp_path, "a.xml", '<a w="\u0663"><b w="2"/></a>', content=["@w"])
+    assert page.content["@w"].kind == "codes"
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [("a.xml", XML), ("a.html", HTML), ("a.nwk", "(a:1)b;"), ("a.nex", NEXUS), ("a.jsonl", '{"label": "a"}')],
+)
+def test_a_column_that_no_node_has_is_told(tmp_path, caplog, name, text):
+    with caplog.at_level("WARNING"):
+        forest = read(tmp_path, name, text, content=["lost"])
+    assert forest.content == {}
+    assert caplog.messages[-1] == "content: no node has 'lost'; check the names of the columns"
+    caplog.clear()
+    read(tmp_path, name, text, content=True)
+    assert "no node has" not in caplog.text
+
+
+def test_bad_trees_among_trees_with_content_take_linear_time():
+    def seconds(n):
+        columns, start = Columns(), time.process_time()
+        for i in range(n):
+            for bad in (False, True):
+                mark = columns.mark()
+                columns.depth.append(0)
+                columns.label.append(0)
+                columns.hold(i + bad, "x", 1)
+                if bad:
+                    columns.rewind(mark)
+        return time.process_time() - start
+
+    assert min(seconds(8000) / seconds(1000) for _ in range(3)) < 20  # of squares 64

@@ -104,7 +104,11 @@ def test_names_can_be_given(demo, tmp_path):
     command = ["report", "m.arbora", "t.forest", "-o", "n.html", "--names", "n.csv", "-q"]
     for text, said in (
         ("cluster,name\n1,invoices\n", None),
-        ("number,name\n1,invoices\n", "n.csv, line 2: wanted a table with the columns cluster and name"),
+        ("number,name\n1,invoices\n", "n.csv, line 1: wanted a table with the columns cluster and name"),
+        ("cluster,name\n--5,a\n", "n.csv, line 2: cluster '--5'; wanted a whole number"),
+        ("cluster,name\n\u0661,a\n", "n.csv, line 2: cluster '\u0661'; wanted a whole number"),
+        ("cluster,name\n0,a,b\n", "n.csv, line 2: 3 cells; wanted 2"),
+        ('cluster,name\n0,"a\n1,"b"\n', "n.csv, line 2: not a row"),
         ("cluster,name\nx,invoices\n", "n.csv, line 2: cluster 'x'; wanted a whole number"),
         ("cluster,name\n1,a\n1,b\n", "n.csv, line 3: cluster 1 has a name already"),
         ("cluster,name\n", "n.csv: no names"),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import arbora as ab
-from arbora.errors import SettingError
+from arbora.errors import ForestError, SettingError
 from arbora.models.patterns import marginals as mg
 from arbora.models.patterns import sampler as sp
 from arbora.models.patterns.constraints import make_blocks, read_constraints
@@ -165,6 +165,11 @@ def test_y_is_ignored_and_missing_values_are_unknown(demo):
         (None, None, {"must_link": [(0, 6)]}, "tree 6; wanted numbers from 0 to 5"),
         (None, None, {"must": []}, "wanted a dict with must_link and cannot_link"),
         (None, "ab", None, "known has 2 entries"),
+        (None, None, {"must_link": [(0.7, 1)]}, "pairs of whole numbers"),
+        (None, None, {"must_link": np.array([[0.0, 1.9]])}, "pairs of whole numbers"),
+        (None, None, {"must_link": ["01"]}, "pairs of whole numbers"),
+        (None, None, {"cannot_link": [(True, 2)]}, "pairs of whole numbers"),
+        (None, None, {"cannot_link": [(2**70, 1)]}, "wanted numbers from 0 to 5"),
     ],
 )
 def test_contradictions_are_refused(number, y, links, says):
@@ -177,6 +182,17 @@ def test_contradictions_are_refused(number, y, links, says):
 def test_minus_one_is_neither_a_class_nor_unknown():
     with pytest.raises(SettingError, match="-1 for tree 1; write None"):
         ab.PatternMixture(n_iter=2, n_chains=1).fit([("a", ["b"])] * 3, known=np.array([0, -1, 0]))
+
+
+@pytest.mark.parametrize(("a", "b"), [(1, "1"), (True, "True"), (b"a", "a"), ("x", "x\0")])
+def test_classes_that_differ_and_look_alike_are_refused(a, b):
+    with pytest.raises(ForestError):
+        ab.PatternMixture(n_iter=2, n_chains=1).fit([("a", ["b"])] * 3, known=[a, b, None])
+
+
+def test_equal_classes_are_one():
+    model = ab.PatternMixture(n_iter=2, n_chains=1, random_state=0).fit([("a", ["b"])] * 3, known=[1, 1.0, None])
+    assert list(model.class_groups_) == ["1.0"]
 
 
 def test_trees_alike_in_all_patterns_are_parted_by_classes_alone():

@@ -154,6 +154,14 @@ def test_constraints_of_the_fit_hold_for_moves(demo):
         (lambda m, x: m.steer(x, [{"merge": [0, 1000]}]), "1000"),
         (lambda m, x: m.steer(x, [{"join": [0, 1]}]), "join"),
         (lambda m, x: m.partial_fit(x).merge_groups([0, 1]), "since the fit"),
+        (lambda m, x: m.steer(x, {"merge": [0, 1]}), "a list of moves"),
+        (lambda m, x: m.steer(x, [{"merge": 5}]), "wanted"),
+        (lambda m, x: m.steer(x, [{"merge": []}]), "two trees or more"),
+        (lambda m, x: m.steer(x, [{"merge": [3, 3]}]), "two trees or more"),
+        (lambda m, x: m.steer(x, [{"merge": [3, [4]]}]), r"tree \[4\] of a move"),
+        (lambda m, x: m.steer(x, [{"split": []}]), "wanted"),
+        (lambda m, x: m.steer(x, [{"split": [[0, 1]]}]), r"tree \[0, 1\] of a move"),
+        (lambda m, x: m.steer(x, [{"split": [0, 1, -1 + len(x)]}]), "wanted"),
     ],
 )
 def test_what_is_no_move_is_refused(demo, move, says):
@@ -167,3 +175,15 @@ def test_moves_already_made_are_not_made_again(demo):
     model.steer(demo, [{"merge": [0, t]}, {"merge": [0, t]}, {"split": [0, t]}, {"split": [0, t]}])
     assert [next(iter(move)) for move in model.moves_] == ["merge", "split"]
     assert model.labels_[0] != model.labels_[t]
+
+
+def test_sides_that_share_a_group_are_parted_in_it(demo):
+    """A tree of a side that is elsewhere does not make the others apart."""
+    model = fitted(demo)
+    one, other = (np.flatnonzero(model.labels_ == k)[:3].tolist() for k in (0, 1))
+    model.steer(demo, [{"split": [[one[0], other[0]], [one[1], other[1]]]}])
+    assert len(model.moves_) == 2
+    assert model.labels_[one[0]] != model.labels_[one[1]]
+    assert model.labels_[other[0]] != model.labels_[other[1]]
+    model.steer(demo, [{"split": [[one[0]], [other[0]]]}])
+    assert len(model.moves_) == 2  # they were apart

@@ -1,6 +1,7 @@
 """Outputs that people gave to nodes: a table with a row per node, beside the trees."""
 
 import json
+import re
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
@@ -10,6 +11,7 @@ from ..errors import ReadError
 from ..evaluate.summary import tree_names
 from ..forest.forest import Forest
 from ..io.builder import Fault
+from ..io.json_deep import distinct_members
 from ..io.sources import decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows
 from .nodes import label_columns
@@ -17,6 +19,7 @@ from .terminal import Teller
 
 SUFFIXES = (".csv", ".json", ".jsonl", ".parquet")
 WANTED = ("tree", "node", "output")
+_WHOLE = re.compile("[0-9]{1,15}")
 
 Rows = Iterator[tuple[str, dict[str, Any]]]  # where a row is, and its cells by column
 
@@ -40,6 +43,8 @@ def read_annotations(path: Path, forest: Forest, teller: Teller) -> list[str | N
         output = row["output"]
         if output is None or output == "" or output != output:
             continue
+        if isinstance(output, (dict, list)):
+            raise ReadError(f"{where}: the output is {output!r:.40}; wanted text or a number")
         tree = str(row["tree"])
         if tree not in places:
             idle.add(tree)
@@ -66,13 +71,10 @@ def read_annotations(path: Path, forest: Forest, teller: Teller) -> list[str | N
 
 def _number(value: Any, where: str) -> int:
     """A whole number, as CSV, JSON or parquet has it."""
-    try:
-        number = int(value)
-        if isinstance(value, bool) or (isinstance(value, float) and value != number):
-            raise ValueError
-    except (TypeError, ValueError):
-        raise ReadError(f"{where}: the node is {value!r:.40}; wanted its number, from 0") from None
-    return number
+    whole = type(value) is int or (isinstance(value, float) and value.is_integer())
+    if not whole and not (isinstance(value, str) and _WHOLE.fullmatch(value)):
+        raise ReadError(f"{where}: the node is {value!r:.40}; wanted its number, from 0")
+    return int(value)
 
 
 def _rows(path: Path) -> Rows:
@@ -100,13 +102,15 @@ def _csv(text: str, path: Path) -> Rows:
 
 def _json(text: str, path: Path, suffix: str) -> Rows:
     """A list of objects, or an object per line."""
-    parts = [(0, text)] if suffix == ".json" else list(enumerate(text.splitlines(), 1))
+    parts = [(0, text)] if suffix == ".json" else list(enumerate(text.split("\n"), 1))
     for line, part in parts:
         if not part.strip():
             continue
         where = f"{path}, line {line}" if line else str(path)
         try:
-            found = json.loads(part)
+            found = json.loads(part, object_pairs_hook=distinct_members)
+        except Fault as fault:
+            raise ReadError(fault.at(where)) from None
         except (ValueError, RecursionError) as error:
             raise ReadError(f"{where}: this is no JSON ({str(error)[:80]}); mend it") from None
         for number, row in enumerate(found if suffix == ".json" and isinstance(found, list) else [found]):

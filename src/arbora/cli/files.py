@@ -5,6 +5,7 @@ import importlib.util
 import io
 import json
 import os
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from itertools import chain
 from pathlib import Path
@@ -21,10 +22,14 @@ from ..files.kinds import is_store
 from ..forest.forest import Forest
 from ..forest.node_columns import UNSEEN
 from ..forest.trees import Trees
+from ..io.builder import Fault
+from ..io.sources import decode, read_bytes
+from ..io.tables import MAX_BYTES, csv_rows
 from ..models.assignments import Assignments
 from .terminal import finite, usage
 
 TABLES = (".csv", ".json", ".parquet")
+_WHOLE = re.compile("-?[0-9]{1,15}")
 ROWS_AT_ONCE = 10_000  # of a table that are text in memory
 
 Columns = Mapping[str, Any]  # by name; each a list or an array
@@ -127,20 +132,24 @@ def read_names(path: Path) -> dict[int, str]:
     """Names of clusters by their numbers, from a table with the columns cluster and name."""
     wanted = "wanted a table with the columns cluster and name"
     try:
-        with open(path, encoding="utf-8-sig", newline="") as file:
-            rows = list(csv.DictReader(file))
-    except (ValueError, csv.Error) as error:
-        raise ReadError(f"{path}: {error}; {wanted}") from None
+        text = decode(read_bytes(str(path), MAX_BYTES, "give a smaller table"))
+    except Fault as fault:
+        raise ReadError(f"{fault.at(str(path))}; {wanted}") from None
+    rows = csv_rows(text, str(path))
+    _, title = next(rows, (1, list[str]()))
+    if not {"cluster", "name"} <= set(title):
+        raise ReadError(f"{path}, line 1: {wanted}; found {', '.join(title)}")
+    of_number, of_name = title.index("cluster"), title.index("name")
     found: dict[int, str] = {}
-    for line, row in enumerate(rows, 2):
-        number, name = row.get("cluster"), row.get("name")
-        if number is None or name is None:
-            raise ReadError(f"{path}, line {line}: {wanted}; found {', '.join(str(key) for key in row)}")
-        if not number.strip().lstrip("-").isdecimal():
+    for line, cells in rows:
+        if len(cells) != len(title):
+            raise ReadError(f"{path}, line {line}: {len(cells)} cells; wanted {len(title)} as in the first line")
+        number = cells[of_number].strip()
+        if not _WHOLE.fullmatch(number):
             raise ReadError(f"{path}, line {line}: cluster {number!r}; wanted a whole number")
         if int(number) in found:
             raise ReadError(f"{path}, line {line}: cluster {number} has a name already; wanted each once")
-        found[int(number)] = name
+        found[int(number)] = cells[of_name]
     if not found:
         raise ReadError(f"{path}: no names; {wanted}")
     return found

@@ -10,6 +10,7 @@ from ..evaluate.summary import tree_names
 from ..evaluate.wording import counted
 from ..forest.trees import Trees
 from ..io.builder import Fault
+from ..io.json_deep import distinct_members
 from ..io.sources import decode, read_bytes
 from ..io.tables import MAX_BYTES
 from .reading import class_table, keys_of
@@ -36,9 +37,12 @@ def steps_of(path: str, forest: Trees) -> dict[str, Any]:
         classes = found["known"]
         if not isinstance(classes, dict) or not all(isinstance(c, str) for c in classes.values()):
             raise ReadError(f"{path}: known: wanted classes by names of trees, as {STEER_EXAMPLE}")
-        out["known"] = [None] * forest.n_trees
+        out["known"] = known = [None] * forest.n_trees
         for name, class_ in classes.items():
-            out["known"][names.number(name)] = class_
+            tree = names.number(name)
+            if known[tree] not in (None, class_):
+                raise ReadError(f"{path}: known: {name!r} is of class {class_!r}, and by another name {known[tree]!r}")
+            known[tree] = class_
     pairs = {key: [names.pair(pair) for pair in _listed(path, found[key])] for key in PAIRS if key in found}
     if pairs:
         out["constraints"] = pairs
@@ -89,7 +93,8 @@ def known_pairs(path: str, forest: Trees) -> dict[str, list[tuple[int, int]]]:
 def _json(path: str, example: str) -> Any:
     """What a file of JSON holds."""
     try:
-        return json.loads(decode(read_bytes(path, MAX_BYTES, "give fewer pairs")))
+        text = decode(read_bytes(path, MAX_BYTES, "give fewer pairs"))
+        return json.loads(text, object_pairs_hook=distinct_members)
     except Fault as fault:
         raise ReadError(fault.at(path)) from None
     except (ValueError, RecursionError) as error:

@@ -17,7 +17,8 @@ _PLAIN = "biuf"
 def class_column(values: Any) -> NDArray[Any]:
     """Classes as an array of truth, integers, numbers or text; what is neither becomes its text.
 
-    Two classes that differ but would come out equal are refused, and so is one that is not there (None, a mask).
+    Two classes that differ but would come out equal are refused, and so is one that is not there (None, a mask, nan
+    beside text), and bytes, whose text is that of Python.
 
     >>> class_column([3, 1]), class_column(["b", 2])
     (array([3, 1]), array(['b', '2'], dtype='<U1'))
@@ -37,10 +38,12 @@ def class_column(values: Any) -> NDArray[Any]:
 def _of_objects(items: list[Any]) -> NDArray[Any]:
     types = set(map(type, items))
     kinds = {_kind(one) for one in types}
-    if "O" in kinds:
-        gone = next((t for t, item in enumerate(items) if _kind(type(item)) == "O" and is_missing(item)), None)
+    if not kinds <= {"i", "f"}:  # nan among numbers is a number
+        gone = next((t for t, item in enumerate(items) if is_missing(item)), None)
         if gone is not None:
             raise _not_there(gone, str(items[gone]))
+    if any(issubclass(one, bytes) for one in types):
+        raise ForestError("a class is of bytes; wanted text: decode it")
     if not kinds:
         return np.zeros(0)
     if len(kinds) == 1 and kinds <= {"b", "U"}:

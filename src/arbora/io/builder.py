@@ -71,6 +71,7 @@ class Columns:
         self._packed: list[tuple[Ints32, Ints32, Ints32]] = []
         self._n_packed = 0
         self._held: dict[str, dict[int, Any]] = {}  # content by column and node, in document order
+        self.made: set[str] = set()  # columns of content that trees have had
 
     def mark(self) -> Mark:
         return Mark(len(self.depth), len(self.name))
@@ -91,8 +92,9 @@ class Columns:
         for nodes in (self.depth, self.label, self.slot):
             del nodes[mark.nodes :]
         end = self._n_packed + mark.nodes
-        for name, held in self._held.items():
-            self._held[name] = {u: value for u, value in held.items() if u < end}
+        for held in self._held.values():
+            while held and next(reversed(held)) >= end:  # what came last was held last
+                held.popitem()
         for trees in (self.name, self.target, self.nameless):
             del trees[mark.trees :]
 
@@ -179,7 +181,9 @@ class Columns:
             except ForestError as error:
                 raise ForestError(f"column {name!r}, in document order, {error}") from None
         self._held = {}
-        return {name: column for name, column in made.items() if not column.missing.all()}
+        found = {name: column for name, column in made.items() if not column.missing.all()}
+        self.made.update(found)
+        return found
 
     def _words_in_use(self, label: Ints32) -> list[str]:
         used = np.bincount(label[label >= 0], minlength=len(self.words)) > 0

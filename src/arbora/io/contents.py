@@ -14,7 +14,7 @@ logger = logging.getLogger(__name__)
 
 MOST_WORDS = 2000  # of a column of codes or bags: the most frequent ones; other words are missing
 _WORD = re.compile(r"\w+")
-_NUMBER = re.compile(r"[+-]?(\d+(\.\d*)?|\.\d+)([eE][+-]?\d+)?")
+_NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _TRUTH = {"true": True, "false": False}
 
 

@@ -16,6 +16,7 @@ from ..files.urls import is_url, open_url, size_of
 from ..forest.forest import Forest
 from ..progress import Progress
 from .builder import Columns, Fault
+from .contents import NOTHING, Asked
 from .finding import Source, find_files
 
 logger = logging.getLogger(__name__)
@@ -33,6 +34,7 @@ class Policy(NamedTuple):
     vocabulary: Sequence[str] | None = None
     progress: bool | None = None
     max_bytes: int = MAX_BYTES
+    asked: Asked = NOTHING  # columns of content, if no format says beforehand which there are
 
 
 class Position(NamedTuple):
@@ -330,9 +332,13 @@ def _read(
         logger.warning("%d of %d files have no tree in them, such as %s", len(empty), len(files), empty[0])
     if finish is not None:
         finish(columns)
+    whole = sink is None or sink.start == Position()
+    forest = columns.build(policy.vocabulary) if sink is None else sink.flush(columns, policy, Position(len(files)))
+    lost = sorted(policy.asked.names - columns.made) if whole else []  # of trees taken earlier nobody knows
+    if lost:
+        logger.warning("content: no node has %s; check the names of the columns", ", ".join(map(repr, lost)))
     if sink is not None:
-        return sink.flush(columns, policy, Position(len(files)))
-    forest = columns.build(policy.vocabulary)
+        return forest
     logger.debug("read %d trees, %d nodes from %d files", forest.n_trees, forest.n_nodes, len(files))
     return forest
 

@@ -87,7 +87,7 @@ def read_html(
         add_page(read_bytes(path, max_bytes), None, markup, huge, columns, asked)
         columns.end_tree()
 
-    return read_files(source, "html", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "html", read_file, Policy(on_error, vocabulary, progress, max_bytes, asked))
 
 
 def add_page(data: bytes, sent: str | None, markup: Markup, huge: bool, columns: Columns, asked: Asked) -> None:

@@ -115,7 +115,7 @@ def read_jsonl(
             raise Fault(f'"name" is {json_kind(given)}, wanted text')
         columns.end_tree(name if given is None else str(given), _class_of(root), nameless=given is None)
 
-    forest = read_lines(source, "jsonl", read_line, Policy(on_error, vocabulary, progress, max_bytes))
+    forest = read_lines(source, "jsonl", read_line, Policy(on_error, vocabulary, progress, max_bytes, asked))
     if n_left_out and nothing_found(forest):
         raise ReadError(f'none of the {n_left_out} trees has "split": {json.dumps(split)}; check the value of split')
     return forest

@@ -92,7 +92,7 @@ def read_newick(
         text = without_comments(whole)
         add_trees(text, 0, len(text), naming, columns, Annotations(whole, asked))
 
-    return read_files(source, "newick", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "newick", read_file, Policy(on_error, vocabulary, progress, max_bytes, asked))
 
 
 def checked_bins(length_bins: Sequence[float] | None) -> list[float] | None:

@@ -94,7 +94,7 @@ def read_nexus(
             found = "there is no tree in it" if not n_trees else f"burn_in={burn_in} leaves none of its {n_trees} trees"
             raise Fault(f"{found}, wanted a TREES block with more; leave the file out, or lower burn_in")
 
-    return read_files(source, "nexus", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_files(source, "nexus", read_file, Policy(on_error, vocabulary, progress, max_bytes, asked))
 
 
 class _Command(NamedTuple):

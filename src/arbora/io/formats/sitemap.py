@@ -107,7 +107,7 @@ def read_sitemap(
         columns.end_tree(page.address)
 
     items = partial(_pages, mirror, max_pages, max_bytes)
-    return read_items(source, "sitemap", items, read_page, Policy(on_error, vocabulary, progress, max_bytes))
+    return read_items(source, "sitemap", items, read_page, Policy(on_error, vocabulary, progress, max_bytes, asked))
 
 
 def _pages(mirror: str | None, max_pages: int, max_bytes: int, path: str) -> Iterator[Listed]:

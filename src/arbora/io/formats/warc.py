@@ -101,7 +101,7 @@ def read_warc(
             raise Fault(f"{record.place}: {fault.what}") from None
 
     forest = read_items(
-        source, "warc", _items(max_bytes), read_record, Policy(on_error, vocabulary, progress, max_bytes)
+        source, "warc", _items(max_bytes), read_record, Policy(on_error, vocabulary, progress, max_bytes, asked)
     )
     if left_out:
         told = ", ".join(f"{n} {what}" for what, n in left_out.most_common(_MOST_TOLD))

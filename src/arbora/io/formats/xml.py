@@ -139,7 +139,7 @@ def read_xml(
         else:
             batch.add(root, columns)
 
-    return read_files(source, "xml", read_file, Policy(on_error, vocabulary, progress, max_bytes), batch.flush)
+    return read_files(source, "xml", read_file, Policy(on_error, vocabulary, progress, max_bytes, asked), batch.flush)
 
 
 def check_markup(markup: Markup) -> Markup:

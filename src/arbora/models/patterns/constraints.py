@@ -1,5 +1,6 @@
 """Prior knowledge of the groups: some trees' classes, pairs that belong together, pairs that do not."""
 
+import operator
 from collections.abc import Iterable, Mapping
 from typing import Any, NamedTuple
 
@@ -9,6 +10,7 @@ from scipy.sparse import coo_array
 from scipy.sparse.csgraph import connected_components
 
 from ...errors import SettingError
+from ...forest.classes import class_column
 from ..file_checks import check_array
 from .kernels.blocks import Blocks
 from .kernels.group_sweeps import Rows
@@ -59,7 +61,9 @@ def _known(known: Any, n_trees: int) -> tuple[list[int], list[str]]:
     for t, value in found:
         if not isinstance(value, (str, bool)) and value == -1:
             raise SettingError(f"known: -1 for tree {t}; write None for an unknown class, or '-1' for a class")
-    return [t for t, _ in found], [str(value) for _, value in found]
+    classes = np.empty(len(found), object)
+    classes[:] = [value for _, value in found]
+    return [t for t, _ in found], [str(value) for value in class_column(classes).tolist()]
 
 
 def _unknown(value: Any) -> bool:
@@ -72,13 +76,20 @@ def _unknown(value: Any) -> bool:
 def _pairs(name: str, pairs: Iterable[Any], n_trees: int) -> Ints:
     """Pairs of trees as rows of an array."""
     try:
-        rows = np.array([[int(a), int(b)] for a, b in pairs], np.int64).reshape(-1, 2)
+        rows = [(_tree(a), _tree(b)) for a, b in pairs]
     except (TypeError, ValueError):
-        raise SettingError(f"{name}: wanted pairs of numbers of trees, as [(0, 5), (3, 4)]") from None
-    bad = (rows < 0) | (rows >= n_trees)
-    if bad.any():
-        raise SettingError(f"{name}: tree {rows[bad][0]}; wanted numbers from 0 to {n_trees - 1}")
-    return rows
+        raise SettingError(f"{name}: wanted pairs of whole numbers of trees, as [(0, 5), (3, 4)]") from None
+    for tree in (tree for row in rows for tree in row):
+        if not 0 <= tree < n_trees:
+            raise SettingError(f"{name}: tree {tree}; wanted numbers from 0 to {n_trees - 1}")
+    return np.array(rows, np.int64).reshape(-1, 2)
+
+
+def _tree(number: Any) -> int:
+    """The number of a tree; what is no whole number is an error, and not cut off."""
+    if isinstance(number, bool):
+        raise TypeError
+    return operator.index(number)
 
 
 def choose_trees(rng: np.random.Generator, n_trees: int, most: int, given: Given | None) -> Ints:

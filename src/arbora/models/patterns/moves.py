@@ -129,8 +129,8 @@ class MovedByHand(Changing):
             The trees of the fit.
         moves : sequence of mappings
             ``{"merge": [0, 5]}``: the groups of trees 0 and 5 become one.  ``{"split": [3, 8]}``: the group of trees 3
-            and 8 is parted between them; ``{"split": [[3, 4], [8]]}`` has several trees on a side, and
-            ``{"split": [3]}`` leaves the parting to the model.  `moves_` holds such moves.
+            and 8 is parted between them; ``{"split": [[3, 4], [8]]}`` has several trees on a side, and parts each group
+            that holds trees of both; ``{"split": [3]}`` leaves the parting to the model.  `moves_` holds such moves.
 
         Returns
         -------
@@ -138,19 +138,36 @@ class MovedByHand(Changing):
             The estimator itself.
         """
         self._check_of_fit()
+        if not isinstance(moves, (list, tuple)):
+            raise SettingError(f"moves={moves!r:.80}; wanted a list of moves, as {EXAMPLE}")
         for move in moves:
             if not isinstance(move, Mapping) or len(move) != 1 or not set(move) <= {"merge", "split"}:
                 raise SettingError(f"move {move!r:.80}; wanted {EXAMPLE}")
             ((kind, trees),) = move.items()
-            groups = [int(self.labels_[t]) for t in self._trees(trees)]
+            if not isinstance(trees, (list, tuple)) or (kind == "split" and len(trees) not in (1, 2)):
+                raise SettingError(f"move {dict(move)!r:.80}; wanted {EXAMPLE}")
             if kind == "merge":
-                if len(set(groups)) > 1:  # else they are one already
-                    self.merge_groups(sorted(set(groups)), X)
-            elif len(trees) == 1 and not isinstance(trees[0], (list, tuple)):
-                self.split_group(groups[0], X)
-            elif len(set(groups)) == 1:  # else they are apart already
-                self.split_group(groups[0], X, trees)
+                self._merge_trees(self._trees(trees), X)
+            elif len(trees) == 1:
+                (tree,) = self._trees(trees)
+                self.split_group(int(self.labels_[tree]), X)
+            else:
+                self._part(self._checked_sides(trees), X)
         return self
+
+    def _merge_trees(self, trees: list[int], X: Any) -> None:
+        """Make one group of those of some trees, unless they are one already."""
+        if len(set(trees)) < 2:
+            raise SettingError(f"merge of trees {trees}; wanted two trees or more")
+        groups = {int(self.labels_[t]) for t in trees}
+        if len(groups) > 1:
+            self.merge_groups(sorted(groups), X)
+
+    def _part(self, sides: list[list[int]], X: Any) -> None:
+        """Part every group that holds trees of both sides between them."""
+        while shared := set.intersection(*({int(self.labels_[t]) for t in side} for side in sides)):
+            k = min(shared)
+            self.split_group(k, X, [[t for t in side if self.labels_[t] == k] for side in sides])
 
     # ---- what a move may be -------------------------------------------------------------------------------------
 
@@ -168,23 +185,27 @@ class MovedByHand(Changing):
         return np.array(list(groups), np.int64)
 
     def _trees(self, trees: Any) -> list[int]:
-        """Trees of a move, those of lists within it one after another."""
-        inside = [t for one in trees for t in (one if isinstance(one, (list, tuple)) else [one])]
-        for t in inside:
+        """Trees of a move."""
+        for t in trees:
             if isinstance(t, bool) or not isinstance(t, int | np.integer) or not 0 <= t < len(self.labels_):
                 raise SettingError(f"tree {t!r:.40} of a move; wanted a number from 0 to {len(self.labels_) - 1}")
-        return [int(t) for t in inside]
+        return [int(t) for t in trees]
 
     def _sides(self, group: int, apart: Any) -> list[list[int]]:
-        """Trees of one part, and of the other."""
-        if not isinstance(apart, (list, tuple)) or len(apart) != 2:
-            raise SettingError(f"apart={apart!r:.80}; wanted two trees of the group, or two lists of its trees")
-        sides = [self._trees([one]) for one in apart]
+        """Trees of one part, and of the other, all of the group."""
+        sides = self._checked_sides(apart)
         for t in [*sides[0], *sides[1]]:
             if self.labels_[t] != group:
                 raise SettingError(f"apart: tree {t} is in group {self.labels_[t]}; wanted trees of group {group}")
             if t not in self.fitted_trees_:
                 raise SettingError(f"apart: tree {t} is not among those groups were found on; raise fit_on")
+        return sides
+
+    def _checked_sides(self, apart: Any) -> list[list[int]]:
+        """Trees of one part, and of the other."""
+        if not isinstance(apart, (list, tuple)) or len(apart) != 2:
+            raise SettingError(f"apart={apart!r:.80}; wanted two trees of the group, or two lists of its trees")
+        sides = [self._trees(one if isinstance(one, (list, tuple)) else [one]) for one in apart]
         if not all(sides) or set(sides[0]) & set(sides[1]):
             raise SettingError(f"apart={apart!r:.80}; wanted one tree or more on each side, none on both")
         return sides
