@@ -157,7 +157,7 @@ def tables2_and_3(table: Table) -> None:
     fill(in_use, "same")
     fill(parts["clusters in use, best run of the best setting"], "same")
     _classes(parts["classes that share a cluster"])
-    said = _figure10(in_use)
+    said = _figure10(in_use) + _words_of_table2(table)
     table.verdict = f"{beside}; {claims(table, said)}" if said else beside
 
 
@@ -269,3 +269,29 @@ def figure9(table: Table) -> None:
     alike = closest == "11" and float(similarity) > float(within)
     found = f"class 6 has {within} within, and {similarity} with class {closest}, its closest"
     table.verdict = holds(alike, f"{found}; the paper finds it closer to 11 than to itself")
+
+
+def _words_of_table2(table: Table) -> list[tuple[str, str, str]]:
+    """What the paper says of its Table 2, by the first column of ours; nothing for a table without all rows."""
+    at = columns(table, "verdict")[0] - 1
+    by_size: dict[str, list[float]] = {}
+    for row in table.rows:
+        by_size.setdefault(row[1], []).append(first(row[at]))
+    sizes = [name for name in by_size if "components" in name]
+    if len(sizes) < 3 or len(by_size) < 7:
+        return []
+    few, many = by_size[sizes[0]], by_size[sizes[-1]]
+    finite = max(max(by_size[name]) for name in sizes)
+    infinite = max(max(values) for name, values in by_size.items() if name not in sizes)
+    return [
+        (
+            "more components help the finite mixture to better silhouettes",
+            ", ".join(f"{mean(by_size[name]):.2f} with {name.split()[0]}" for name in sizes),
+            holds(mean(many) - mean(few) > 0.01),
+        ),
+        (
+            "the best silhouette is that of the infinite mixture",
+            f"{infinite:.2f}, finite {finite:.2f}",
+            holds(infinite > finite),
+        ),
+    ]

@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from papers import EXPERIMENTS
-from papers.checklist import STATES, _expand, _state, checklist, look_up, not_reproduced, read_rows
+from papers.checklist import SOURCE, STATES, _expand, _state, checklist, look_up, not_reproduced, read_rows
+from papers.judging import CLAIMS
 from papers.table import Table, read_tables
 
 ROOT = Path(__file__).parents[2]
@@ -45,6 +46,20 @@ def test_every_state_is_known_and_every_reason_given():
     named = " ".join(row.state for row in rows)
     unnamed = {name for name in EXPERIMENTS if name not in named}
     assert unnamed == {"encodings", "defaults", "readings", "bhmc-defaults"}  # evidence of our own
+
+
+def test_every_claim_of_the_tables_is_in_the_list():
+    """A claim that a table judges stands in the list under its words, or under the whole experiment."""
+    listed = [x.strip() for row in read_rows() if row.state.startswith("=") for x in row.state[1:].split(";")]
+    missing = []
+    for name in EXPERIMENTS:
+        table, _ = read_tables((FOLDER / f"{name}.md").read_text(encoding="utf-8"))
+        for claim in {row[0] for part in table.more if part.title == CLAIMS for row in part.rows}:
+            named = (re.fullmatch(SOURCE, source) for source in listed)
+            words = [match[4] or "" for match in named if match[1] == name and not (match[2] or match[3])]
+            if not any(claim.startswith(word) for word in words):
+                missing.append((name, claim))
+    assert not missing
 
 
 def test_the_lists_are_those_of_the_tables():

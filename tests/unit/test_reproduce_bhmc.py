@@ -92,13 +92,18 @@ def test_a_searcher_finds_what_lies_nearest_and_counts_what_he_looks_at():
 
 
 def test_figures_9_and_16_are_judged_by_pairs():
-    def row(model, *f):
-        return ["Animals", model, " / ".join(f"{x:.2f} (0.10 to 0.90)" for x in f), "1", "1", "1", "1"]
+    def row(model, saved, *f):
+        return ["Animals", model, " / ".join(f"{x:.2f} (0.10 to 0.90)" for x in f), "1", "1", "1", "1", saved]
 
-    rows = [row("BHMC", 0.5, 0.6), row("RBHMC, own-datum rule", 0.6, 0.61), row("RBHMC, paper's Algorithm 2", 0.4, 0.7)]
+    rows = [
+        row("BHMC", "0.60", 0.5, 0.6),
+        row("RBHMC, own-datum rule", "0.61", 0.6, 0.61),
+        row("RBHMC, paper's Algorithm 2", "0.62", 0.4, 0.7),
+    ]
     table = Table("Figures", bhmc_f.HEADER, rows)
     judge("bhmc-figures9-16", table)
-    assert [row[2].split(":")[0] for row in table.more[0].rows] == ["matches", "differs", "differs", "matches"]
+    verdicts = [row[2].split(":")[0] for row in table.more[0].rows]
+    assert verdicts == ["matches", "differs", "differs", "differs", "matches", "matches"]
 
 
 def test_a_quick_table_has_the_diffusion_tree_and_ward(study, monkeypatch):
@@ -113,4 +118,5 @@ def test_a_quick_table_has_the_diffusion_tree_and_ward(study, monkeypatch):
         "Ward linkage",
     ]
     assert {len(row) for row in table.rows} == {len(table.header)}
-    assert len(table.more[0].rows) == 3
+    assert len(table.more[0].rows) == 4
+    assert all(0.0 <= float(row[-1]) < 1.0 for row in table.rows)

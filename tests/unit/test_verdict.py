@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from papers.judges import JUDGES, judge
-from papers.judges_mixtures import _clusters, _grouped
+from papers.judges_mixtures import _clusters, _grouped, _words_of_table2
 from papers.judging import fill
 from papers.runs import Run, mean_silhouette
 from papers.table import Picture, Table, read_tables
@@ -120,9 +120,11 @@ def claimed(row):
     judge("bhmc-animals", table)
     judge("bhmc-animals", table)  # in place of what was there
     part, words = table.more
-    assert [(said, verdict) for _, said, verdict in words.rows] == [
-        ("RBHMC, finite, C=1: 12.0 nodes; C=0: 17.3", "matches")
-    ]
+    assert words.rows[0][1:] == ["RBHMC, finite, C=1: 12.0 nodes; C=0: 17.3", "matches"]
+    assert len(words.rows) == 2
+    both = row[0].startswith("+")
+    said = f"RBHMC, finite: {2 * both} of 2 settings"
+    assert words.rows[1][1:] == [said, "matches" if both else "differs"]
     return [part.rows[0][k].partition(":")[0] for k in (3, 6, 8, 10)]
 
 
@@ -134,6 +136,36 @@ def test_improvement_in_words():
         "differs",
         "differs",
     ]
+
+
+def test_margins_of_one_strength_are_compared_in_words():
+    header = ["model", "improvement AID / AOD", "uncertainty by level", "F of best (R)CDLL", "nodes"]
+    rows = [
+        ["BHMC, nested, proposals of the prior", "-", "0.70 / 0.5", "0.50 / 0.64", "23.0"],
+        ["RBHMC, own, C=0.1, eps=0.1", "+4.0% / +5.0%", "0.53 / 0.5", "0.50 / 0.64", "21.3"],
+        ["RBHMC, own, C=0.1, eps=1", "+0.9% / +5.0%", "0.10 / 0.5", "0.50 / 0.64", "1.0"],
+        ["RBHMC, own, C=0.1, eps=10", "-4.0% / +16.0%", "0.52 / 0.5", "0.50 / 0.64", "18.4"],
+        ["RBHMC, own, C=0.01, eps=10", "+4.0% / -5.0%", "0.53 / 0.5", "0.50 / 0.64", "99.0"],
+    ]
+    table = Table("Huang 2021: Animals", header, rows)
+    judge("bhmc-animals", table)
+    assert [row[1:] for row in table.more[1].rows[1:]] == [
+        ["RBHMC, own, C=0.1, eps=0.1 and 10: 21.3 and 18.4 nodes", "matches"],
+        ["RBHMC, own, C=0.1, eps=0.1 and 10: 0.53 and 0.52", "differs"],  # a unit of the last digit is no evidence
+        ["RBHMC, own: 1 of 4 settings", "matches"],
+    ]
+
+
+@pytest.mark.parametrize(("many", "infinite", "verdicts"), [(0.2, 0.3, ["matches"] * 2), (0.1, 0.2, ["differs"] * 2)])
+def test_silhouettes_of_table_2_in_words(many, infinite, verdicts):
+    rows = [
+        [str(c), name, "0.20 (0.01)", f"{value:.2f} (0.01) / 0.5", ""]
+        for c in (2, 4)
+        for name, value in (("6 components", 0.1), ("11 components", 0.2), ("22 components", many))
+    ]
+    rows += [["2", f"alpha {a}", "0.20 (0.01)", f"{infinite:.2f} (0.01) / 0.5", ""] for a in (1, 1.2, 1.5, 2)]
+    table = Table("Table 2", ["states", "model", "paper", "authors", "verdict"], rows)
+    assert [verdict for *_, verdict in _words_of_table2(table)] == verdicts
 
 
 def test_bananas_in_words():
