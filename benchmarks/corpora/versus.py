@@ -40,12 +40,17 @@ def _figure(cell, task):
     return float(numbers[0 if task == "Classification" else 1])
 
 
-def beside(ours, theirs, task):
+def count(ours, theirs, task):
     """On how many corpora theirs is better, and worse, and on how many both were run."""
     sign, least = (-1.0 if task == "Classification" else 1.0), TASKS[task][1]
     gaps = [sign * (b - a) for a, b in zip(ours, theirs, strict=True) if a is not None and b is not None]
-    better, worse = sum(gap > least + 1e-9 for gap in gaps), sum(gap < -least - 1e-9 for gap in gaps)
-    return f"{better} / {worse} of {len(gaps)}" if gaps else "-"
+    return sum(gap > least + 1e-9 for gap in gaps), sum(gap < -least - 1e-9 for gap in gaps), len(gaps)
+
+
+def beside(counts):
+    """A cell: better, worse, and of how many; sums over several sets of corpora."""
+    better, worse, n = map(sum, zip(*counts, strict=True))
+    return f"{better} / {worse} of {n}" if n else "-"
 
 
 def page(text):
@@ -59,11 +64,11 @@ def page(text):
         )
         unit = "points of error" if task == "Classification" else "of the adjusted Rand index"
         lines += [f"**{task}**: better / worse than `{default.partition(',')[0]}` by more than {least:g} {unit}", ""]
-        lines += [f"| | {' | '.join(sets)} |", "|" + "---|" * (len(sets) + 1)]
+        lines += [f"| | {' | '.join(sets)} | all |", "|" + "---|" * (len(sets) + 2)]
         for method in methods:
             there = [tables.get((where, task), {}) for where in sets]
-            cells = [beside(some[default], some[method], task) if method in some else "-" for some in there]
-            lines.append(f"| {method} | {' | '.join(cells)} |")
+            counts = [count(some[default], some[method], task) if method in some else (0, 0, 0) for some in there]
+            lines.append(f"| {method} | {' | '.join(beside([one]) for one in counts)} | {beside(counts)} |")
         lines.append("")
     return "\n".join(lines)
 
