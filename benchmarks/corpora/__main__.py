@@ -1,7 +1,10 @@
 """Make the corpora and the table of methods on them.
 
+python -m benchmarks.corpora all FOLDER [NAME ...]
 python -m benchmarks.corpora make FOLDER [NAME ...]
 python -m benchmarks.corpora table FOLDER [NAME ...]
+
+all is make, and then table.
 """
 
 import argparse
@@ -46,7 +49,7 @@ def _table(options):
 
 def main():
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
-    parser.add_argument("what", choices=("make", "table"))
+    parser.add_argument("what", choices=("all", "make", "table"))
     parser.add_argument("folder", type=Path)
     parser.add_argument("name", nargs="*", help="of corpora; all of the development set if left out")
     parser.add_argument("--held-out", action="store_true", help="the corpora that no choice was made on")
@@ -58,7 +61,8 @@ def main():
     parser.add_argument("--trust", action="store_true", help="write down checksums of packages that have none")
     options = parser.parse_intermixed_args()
     options.folder.mkdir(parents=True, exist_ok=True)
-    {"make": _make, "table": _table}[options.what](options)
+    for step in {"all": (_make, _table), "make": (_make,), "table": (_table,)}[options.what]:
+        step(options)
 
 
 if __name__ == "__main__":

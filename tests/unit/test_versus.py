@@ -1,5 +1,10 @@
 """The page that lays other methods beside ours counts what the corpora tables say."""
 
+import sys
+
+import pytest
+
+from benchmarks.corpora import __main__ as command
 from benchmarks.corpora import versus
 
 
@@ -43,3 +48,13 @@ def test_the_sentences_about_all_corpora_are_those_of_the_table():
     for words, (method, counts) in said.items():
         assert words in page, words
         assert any(line.startswith(f"| {method} |") and line.endswith(f"| {counts} |") for line in table), (words, method)
+
+
+@pytest.mark.parametrize(("what", "steps"), [("make", ["make"]), ("table", ["table"]), ("all", ["make", "table"])])
+def test_one_command_makes_the_corpora_and_the_table(monkeypatch, tmp_path, what, steps):
+    done = []
+    for step in ("make", "table"):
+        monkeypatch.setattr(command, f"_{step}", lambda options, step=step: done.append((step, options.folder)))
+    monkeypatch.setattr(sys, "argv", ["corpora", what, str(tmp_path / "new")])
+    command.main()
+    assert done == [(step, tmp_path / "new") for step in steps]
