@@ -87,7 +87,16 @@ def test_one_chain_an_interrupted_run_and_one_datum():
     assert judge_chains(labels[:1], np.zeros((1, 50)), Run(9)).settings == {"n_chains": 4}
     stopped = judge_chains(moving(300), joint(moving(300)), Run(600, interrupted=True))
     assert (stopped.level, stopped.reason) == ("look again", "the fit was interrupted")
-    assert judge_chains(labels[..., :1], np.zeros((4, 50)), Run(9)).level == "sound"
+    assert judge_chains(labels[..., :1], np.zeros((4, 50)), Run(9)).level == "do not trust"
+
+
+@pytest.mark.parametrize(("n", "level"), [(1, "do not trust"), (2, "look again"), (3, "look again")])
+@pytest.mark.parametrize("model", [ab.PatternMixture(random_state=0), ab.HiddenTreeMixture(1), ab.TreeUnionMixture()])
+def test_few_trees_are_never_sound(model, n, level):
+    forest = ab.Forest.from_nested([{"label": "a", "children": [{"label": "b"}]}] * n)
+    found = model.fit(forest).verdict()
+    assert found.level == level
+    assert ("one tree" if n == 1 else f"only {n} trees") in found.reason
 
 
 def test_em():

@@ -81,7 +81,9 @@ def test_traces_are_recognised_among_other_json(tmp_path):
     put(tmp_path, "a.json", otlp(*SPANS))
     put(tmp_path, "b.json", {"other": 1})
     assert read(tmp_path, "traces").n_trees == 1
-    assert read(tmp_path).n_trees == 2  # the name says JSON
+    assert read(tmp_path, "json").n_trees == 2
+    with pytest.raises(ReadError, match=r"several formats \(json, traces\)"):
+        read(tmp_path)
     (tmp_path / "a.json").rename(tmp_path / "a.log")
     assert read(tmp_path / "a.log").n_nodes == 4
 

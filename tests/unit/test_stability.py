@@ -128,7 +128,7 @@ def test_one_group_and_one_tree():
     assert found.reason == "no clear groups; 2 independent runs part the trees in different ways, into 4 groups"
     single = np.zeros((2, 6, 1), np.int64)
     assert judge_chains(single, joint(single), Run(12), shown=Shown([0], (), "trees")).reason == (
-        "there is one tree, and so one group"
+        "there is one tree, and one alone has no groups"
     )
 
 

@@ -100,7 +100,7 @@ def cluster(
     with Teller(quiet).listening() as teller:
         inputs = reading.find(paths, format, read)
         if content is not None:
-            inputs = reading.find(paths, format, columns.reading_options(content, inputs.format, read))
+            inputs = reading.find(paths, format, columns.reading_options(content, inputs.format, inputs.typed()))
         targets = results.Outputs(output, save, report, picture)
         others = [files.table_of(classes), known, constraints, steer]
         targets.check([*inputs.files, *others], checkpoint, kind in WITH_CHAINS)

@@ -7,7 +7,7 @@ import numpy as np
 from ..errors import ForestError
 from ..evaluate.wording import counted
 from ..forest.forest import Forest
-from ..inference.verdict import Verdict, judge_em
+from ..inference.verdict import Verdict, judge_em, unless_few
 from ..models import HiddenTree, HiddenTreeMixture, PatternMixture
 from ..models.assignments import Assignments
 from ..models.choose import choose_model
@@ -99,7 +99,8 @@ def fit_by_em(model: Any, how: str, interrupted: bool, tried: dict[int, float], 
     objective = f"objective {model.history_[-1]:.1f} nats (log-likelihood plus log prior)"
     told = [f"{counted(model.n_iter_, 'iteration')} of EM; {objective}."]
     warned = []
-    verdict = judge_em(model.converged_ or model.tol <= 0, model.n_iter_, interrupted).typed(OPTIONS)
+    verdict = judge_em(model.converged_ or model.tol <= 0, model.n_iter_, interrupted)
+    verdict = unless_few(verdict, len(model.labels_)).typed(OPTIONS)
     n_unexplained = getattr(model, "n_unexplained_", 0)  # label chains explain every tree
     if n_unexplained:
         trees = counted(n_unexplained, "tree")

@@ -27,7 +27,7 @@ from ..io.finding import Found, report, search
 from ..io.format import Option
 from ..io.option_words import default_of, default_told, parse_option, wanted
 from ..io.registry import FORMATS
-from ..io.sniffing import format_of
+from ..io.sniffing import format_of, suited_options, tell_recognised, tell_suited
 from ..io.sources import Position, Sink, decode, read_bytes
 from ..io.tables import MAX_BYTES, csv_rows
 from .standard_input import is_spooled, plain, with_standard_input
@@ -42,6 +42,10 @@ class Inputs(NamedTuple):
     options: dict[str, str]
     not_read: dict[str, int]  # files of folders that were left out, by suffix or reason
 
+    def typed(self) -> list[str]:
+        """The options as typed."""
+        return [f"{key}={text}" for key, text in self.options.items()]
+
     def remembered(self) -> dict[str, Any]:
         """What a model keeps of this: all that says what becomes a tree, so neither limits nor choices of trees."""
         kept = {option.name for option in FORMATS[self.format].options if option.of_trees}
@@ -53,7 +57,8 @@ def find(
 ) -> Inputs:
     """The files that paths, globs and directories name; all of one format.  Says how many files were left out.
 
-    Where neither names nor contents show a format, or several, it is `otherwise`.
+    Where neither names nor contents show a format, or several, it is `otherwise`, the format of the trees that a model
+    was trained on.
     """
     paths = with_standard_input(paths)
     found, others = _search(paths, format), dict[str, int]()
@@ -61,7 +66,7 @@ def find(
         kinds = [format_of(path) for path in found.files]
         counts = Counter(kinds)
         if otherwise is not None and None in counts:
-            return find(paths, otherwise, options)
+            return find(paths, otherwise, options, otherwise)
         if len(counts) > 1:
             format = otherwise if otherwise in counts else _most_frequent(paths, counts)
             others = {f"of format {kind}": n for kind, n in counts.items() if kind != format}
@@ -74,8 +79,13 @@ def find(
                 f"{found.files[0]}: neither name nor content shows the format; choose one by --format "
                 f"({', '.join(FORMATS)})"
             )
+        tell_recognised(found.files, format)
     report(found, str(paths[0]) if len(paths) == 1 else "the files")
-    return Inputs(found.files, format, reader_options(format, options), {**found.not_read, **others})
+    given = reader_options(format, options)
+    if otherwise is None and (suited := suited_options(format, found.files, given)):
+        tell_suited(found.files, suited)
+        given |= suited
+    return Inputs(found.files, format, given, {**found.not_read, **others})
 
 
 def find_like_training(

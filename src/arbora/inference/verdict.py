@@ -16,6 +16,8 @@ NEARLY_SAME = 0.9  # adjusted Rand index between chains from which on their part
 MOST_LONGER = 10  # times as many sweeps as there were are asked for at the most
 MOST_STABLE = 0.5  # share of the data in groups that come up in all chains, below which no grouping is to be trusted
 MOST_LISTED = 6  # groups that a sentence names
+FEWEST = 4  # data; fewer do not form two groups of two
+ONE = {"trees": "tree", "data": "datum"}
 
 #: Summaries of draws, as sentences call them.
 IN_WORDS = {
@@ -130,6 +132,26 @@ def judge_em(converged: bool, n_iter: int, interrupted: bool = False) -> Verdict
     return Verdict("sound", f"EM converged after {times}, to a local optimum")
 
 
+def of_few(n: int, what: str = "trees") -> Verdict | None:
+    """The verdict on any grouping of so few data; None if there are enough for two groups of two.
+
+    >>> of_few(1).level, of_few(2).level, of_few(4)
+    ('do not trust', 'look again', None)
+    """
+    if n >= FEWEST:
+        return None
+    more = f"give more {what}; options of the reader may find several in a file" if what == "trees" else ""
+    if n < 2:
+        return Verdict("do not trust", f"there is one {ONE.get(what, what)}, and one alone has no groups", more)
+    return Verdict("look again", f"there are only {n} {what}, too few to tell groups from chance", more)
+
+
+def unless_few(found: Verdict, n: int) -> Verdict:
+    """The verdict, and doubts if the trees that were grouped are few."""
+    few = of_few(n)
+    return found if few is None else worse(few, found)
+
+
 def worse(one: Verdict, two: Verdict) -> Verdict:
     """Both verdicts in one: the worse level, both reasons, and what the worse one asks for, or else the other."""
     first, second = (one, two) if LEVELS.index(one.level) >= LEVELS.index(two.level) else (two, one)
@@ -142,10 +164,8 @@ def worse(one: Verdict, two: Verdict) -> Verdict:
 def _of_chains(
     labels: NDArray[Any], log_joint: NDArray[Any], run: Run, n_chains: int, n_draws: int, shown: Shown | None
 ) -> Verdict:
-    if labels.shape[2] < 2:
-        return Verdict(
-            "sound", f"there is one {'datum' if shown is None else shown.what.rstrip('s')}, and so one group"
-        )
+    if few := of_few(labels.shape[2], "data" if shown is None else shown.what):
+        return few
     if n_draws < 4:
         longer = {"n_iter": MOST_LONGER * run.n_sweeps}
         kept = f"{n_draws} draw{'' if n_draws == 1 else 's'} of each chain"

@@ -8,8 +8,9 @@ from typing import Any
 from ..errors import ReadError
 from ..forest.forest import Forest
 from .finding import Source, find_files
+from .option_words import parse_option
 from .registry import FORMATS
-from .sniffing import format_of
+from .sniffing import format_of, suited_options, tell_recognised, tell_suited
 from .sources import Position, Sink, streaming
 
 
@@ -49,6 +50,10 @@ def read(source: Source, format: str | None = None, **options: Any) -> Forest:
             found = ", ".join(sorted(formats))
             raise ReadError(f"{source}: it holds files of several formats ({found}); choose one by format=")
         format = formats.pop()
+        tell_recognised(files, format)
+        if suited := suited_options(format, files, options):
+            options |= {key: parse_option(format, key, text) for key, text in suited.items()}
+            tell_suited(files, suited)
     elif format not in FORMATS:
         raise ReadError(f"format={format!r}; wanted one of {', '.join(FORMATS)}")
     else:

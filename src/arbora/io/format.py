@@ -1,6 +1,6 @@
 """What a format declares: its name, the files that have it, its reader, and the options of the reader in words."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Container, Iterator
 from dataclasses import dataclass
 from typing import NamedTuple
 
@@ -37,6 +37,10 @@ class Format:
     reader : function of a source and options that gives a Forest.
     sniff : function of how a text begins: 0 if it is not of this format, else the more specific the higher.  Without
         one, any text may be of this format.
+    within : formats whose suffixes files of this format may have, too; there `surely` decides.
+    surely : function of how a text begins: whether it is of this format, whatever the name says.
+    suited : function of how a single file begins, and of what options are given: options, as typed, without which the
+        file would be one tree.
     asked : whether files are read only by a call that names the format, and then only those of its suffixes.
     by_line : whether bad lines are left out one by one, and not whole files.
     parts : of a format that Arbora stores trees in: function of a path and options that gives forests one by one.
@@ -49,6 +53,9 @@ class Format:
     options: tuple[Option, ...]
     reader: Callable[..., Forest]
     sniff: Callable[[str], int] | None = None
+    within: tuple[str, ...] = ()
+    surely: Callable[[str], bool] | None = None
+    suited: Callable[[str, Container[str]], dict[str, str]] | None = None
     asked: bool = False
     by_line: bool = False
     parts: Callable[..., Iterator[Forest]] | None = None

@@ -1,12 +1,17 @@
 """Which format a file has: by the ending of its name, or by how it begins where the name says nothing."""
 
 import gzip
+import logging
 import zlib
+from collections.abc import Container, Sequence
 from functools import cache
 
 from ..files.kinds import is_store, plain_name
 from ..files.urls import is_url, open_url
+from .format import Format
 from .registry import FORMATS
+
+logger = logging.getLogger(__name__)
 
 BEGINNING = 1 << 16  # bytes of a file that are looked at
 _CONTROL = bytes({*range(32), 127} - set(b"\t\n\v\f\r\x1a\x1b"))
@@ -27,20 +32,74 @@ def format_of_name(path: str) -> str | None:
 
 
 def format_of(path: str) -> str | None:
-    """The format of a file by its name, of a store by its manifest, and else by how the file begins."""
+    """The format of a file by its name, of a store by its manifest, and else by how the file begins.
+
+    Where a name may stand for several formats, as .json does, the beginning decides.  Files behind URLs are not opened
+    for that.
+    """
     if is_store(path):
         return "store"
-    return format_of_name(path) or sniffed(path)[0]
+    name = format_of_name(path)
+    if name is None:
+        return sniffed(path)[0]
+    if is_url(path) or not _inside(name):
+        return name
+    return more_special(name, text_of(beginning(path)))
 
 
 def sniffed(path: str) -> tuple[str | None, bool]:
     """The format that the first bytes of a file show, if any, and whether they are text at all."""
+    data = beginning(path)
+    return (None, False) if data is None else sniff(data)
+
+
+def beginning(path: str) -> bytes | None:
+    """The first bytes of a file, unpacked; None if it cannot be read."""
     try:
         with open_url(path) if is_url(path) else open(path, "rb") as file:
-            data = gzip.GzipFile(fileobj=file).read(BEGINNING) if path.lower().endswith(".gz") else file.read(BEGINNING)
+            return gzip.GzipFile(fileobj=file).read(BEGINNING) if path.lower().endswith(".gz") else file.read(BEGINNING)
     except (OSError, EOFError, ValueError, zlib.error):
-        return None, False
-    return sniff(data)
+        return None
+
+
+@cache
+def _inside(name: str) -> tuple[Format, ...]:
+    """The formats whose files may be named like those of a format."""
+    return tuple(format for format in FORMATS.values() if name in format.within)
+
+
+def more_special(name: str, text: str) -> str:
+    """The format that a text shows, of those whose files may be named like this one; else this one."""
+    return next((format.name for format in _inside(name) if format.surely and format.surely(text[:BEGINNING])), name)
+
+
+def suited_options(name: str, files: Sequence[str], given: Container[str]) -> dict[str, str]:
+    """Options, as typed, without which a single file would be read as one tree, and does not seem to be one."""
+    suited = FORMATS[name].suited
+    if suited is None or len(files) != 1 or is_url(files[0]):
+        return {}
+    return suited(text_of(beginning(files[0])), given)
+
+
+def tell_recognised(files: Sequence[str], format: str) -> None:
+    """Log that the beginning of a file overruled its name."""
+    name = format_of_name(files[0])
+    if name not in (None, format):
+        logger.warning("%s: it begins like the format %s, and is read so and not as %s", files[0], format, name)
+
+
+def tell_suited(files: Sequence[str], options: dict[str, str]) -> None:
+    """Log that a file seems to hold several trees, and is read so."""
+    told = ", ".join(f"{key}={text}" for key, text in options.items())
+    logger.warning("%s: it seems to hold several trees, so it is read with %s", files[0], told)
+
+
+def text_of(data: bytes | None) -> str:
+    """The beginning of a file as text, whatever it is, in which ASCII is as it was."""
+    codec = _WIDE.get((data or b"")[:2])
+    if codec is not None:
+        return (data or b"")[2:].decode(codec, "replace")
+    return (data or b"").removeprefix(b"\xef\xbb\xbf").decode("latin-1")
 
 
 def sniff(data: bytes) -> tuple[str | None, bool]:
@@ -49,9 +108,8 @@ def sniff(data: bytes) -> tuple[str | None, bool]:
     >>> sniff(b"<?xml version='1.0'?><a/>"), sniff(b"some words"), sniff(b"PK\\3\\4\\0")
     (('xml', True), (None, True), (None, False))
     """
-    codec = _WIDE.get(data[:2])
-    text = data.removeprefix(b"\xef\xbb\xbf").decode("latin-1") if codec is None else data[2:].decode(codec, "replace")
-    if not text or (len(data.translate(None, _CONTROL)) < len(data) and codec is None):
+    text = text_of(data)
+    if not text or (len(data.translate(None, _CONTROL)) < len(data) and data[:2] not in _WIDE):
         return None, not data
     sure = {format.name: format.sniff(text) for format in FORMATS.values() if format.sniff is not None}
     best = max(sure, key=sure.__getitem__)

@@ -4,7 +4,7 @@ from typing import Any
 
 from ..inference.convergence import MIN_DRAWS
 from ..inference.stability import Stability
-from ..inference.verdict import LEVELS, Run, Shown, Verdict, judge_chains, judge_em
+from ..inference.verdict import LEVELS, Run, Shown, Verdict, judge_chains, judge_em, unless_few
 from .merging import coarser_levels
 from .registry import MODELS
 from .sampled import Sampled
@@ -44,8 +44,16 @@ class OnPage:
         Verdict
             Level ("sound", "look again" or "do not trust"), reason, what to do.
         """
-        model: Any = self
         parts = self.page_parts()
+        if "classes" in parts:
+            return Verdict("sound", "classes were learnt from known ones; the scores say how well")
+        found = self._verdict_on_search(parts)
+        grouped = vars(self).get("labels_")
+        return found if grouped is None or "draws" in parts else unless_few(found, len(grouped))
+
+    def _verdict_on_search(self, parts: frozenset[str]) -> Verdict:
+        """The verdict on how the groups were found."""
+        model: Any = self
         if "draws" in parts:
             return _of_draws(model, parts)
         if "sampled" in parts:
@@ -54,8 +62,6 @@ class OnPage:
                 "a model file holds no chains, so nothing says how sure the groups are",
                 "write the report where the model is fitted",
             )
-        if "classes" in parts:
-            return Verdict("sound", "classes were learnt from known ones; the scores say how well")
         if "archetypes" in parts:
             return _of_search(bool(model.converged_))
         if "converged_" in vars(self):

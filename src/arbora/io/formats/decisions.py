@@ -11,7 +11,9 @@ from ..format import MAX_BYTES_OPTION, Format
 from ..json_text import looks_like_json, parse_json
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files
 
-_KEYS = re.compile(r'"(?:tree_info|gradient_booster|nodeid|left_children)"\s*:')
+# Beginnings of a dump and of a model of XGBoost, and keys of a dump of LightGBM.
+_XGBOOST = re.compile(r'\s*(?:\[\s*\{\s*"nodeid"\s*:|\{\s*"learner"\s*:\s*\{\s*"attributes"\s*:)')
+_LIGHTGBM = tuple(re.compile(rf'"{key}"\s*:\s*[\[{{0-9]') for key in ("max_feature_idx", "feature_names"))
 
 
 def read_decisions(
@@ -66,6 +68,13 @@ def read_decisions(
     return read_files(source, "decisions", read_file, Policy(on_error, vocabulary, progress, max_bytes))
 
 
+def _surely(text: str) -> bool:
+    return bool(_XGBOOST.match(text) or (looks_like_json(text) and all(key.search(text) for key in _LIGHTGBM)))
+
+
+_KEYS = re.compile(r'"(?:tree_info|gradient_booster|nodeid|left_children)"\s*:')
+
+
 def _sniff(text: str) -> int:
     return 3 * bool(looks_like_json(text) and _KEYS.search(text[:16384]))
 
@@ -77,8 +86,9 @@ FORMAT = Format(
     manual="""\
 The decision trees of a boosted model: JSON that `dump_model` or `save_model` of XGBoost write, or that `dump_model()`
 of LightGBM returns. A split is a node labelled by its feature, with its two children in slots 0 (values below the
-threshold) and 1; leaves are labelled `leaf`. Thresholds and values are ignored. Most such files end in `.json`, so give
-`--format decisions`. In Python, `ab.from_sklearn(model)` converts trees, forests and boosted trees of scikit-learn:
+threshold) and 1; leaves are labelled `leaf`. Thresholds and values are ignored. Files of other names, as `model.json`,
+are recognised by how they begin. In Python, `ab.from_sklearn(model)` converts trees, forests and boosted trees of
+scikit-learn:
 
 ```python
 from sklearn.ensemble import RandomForestClassifier
@@ -88,4 +98,6 @@ ab.from_sklearn(RandomForestClassifier(5, random_state=0).fit(X, y))
     options=(MAX_BYTES_OPTION,),
     reader=read_decisions,
     sniff=_sniff,
+    within=("json",),
+    surely=_surely,
 )

@@ -1,6 +1,9 @@
 """Reader of JSON: any document as a tree."""
 
-from collections.abc import Sequence
+import logging
+import re
+from collections import Counter
+from collections.abc import Container, Sequence
 from typing import Any
 
 from ...errors import ReadError
@@ -12,7 +15,10 @@ from ..format import MAX_BYTES_OPTION, Format, Option
 from ..json_documents import CONTENT, SCALARS, add_document
 from ..json_nodes import add_nodes, without_comments
 from ..json_text import json_kind, looks_like_json, parse_json
+from ..sniffing import more_special
 from ..sources import MAX_BYTES, Policy, decode, read_bytes, read_files
+
+logger = logging.getLogger(__name__)
 
 UNITS = ("file", "item")
 
@@ -94,12 +100,14 @@ def read_json(
         raise ReadError(f"scalars={scalars!r} with label=: only objects with a label are nodes; leave one of them out")
     keys = tuple((children.split(",") if isinstance(children, str) else children) or ())
 
+    others = Counter[str]()
     asked = Asked(content, CONTENT if label is None else None)
     held = label is None or not keys  # whether some node has a key of children, so that they are not misspelt
 
     def read_file(path: str, columns: Columns) -> None:
         nonlocal held
         text = decode(read_bytes(path, max_bytes))
+        others[more_special("json", text)] += 1
         text = without_comments(text) if comments else text
         if label is not None:
             held |= add_nodes(parse_json(text, pairs=False), label, keys, columns, asked)
@@ -110,9 +118,21 @@ def read_json(
             columns.end_tree()
 
     forest = read_files(source, "json", read_file, Policy(on_error, vocabulary, progress, max_bytes))
+    others.pop("json", None)
+    for format, n in others.items() if label is None else ():
+        logger.warning(
+            "%d of the files read as documents of JSON seem to be %s; format=%s reads them so", n, format, format
+        )
     if not held:
         raise ReadError(f"no node has the key {' or '.join(map(repr, keys))}; check children=, or leave it out")
     return forest
+
+
+_RECORDS = re.compile(r"\s*\[\s*\{")
+
+
+def _suited(text: str, given: Container[str]) -> dict[str, str]:
+    return {"unit": "item"} if _RECORDS.match(text) and "unit" not in given and "label" not in given else {}
 
 
 def _items(value: Any) -> list[Any]:
@@ -129,7 +149,8 @@ FORMAT = Format(
     manual="""\
 One tree per file. An object is a node `{}` with a child for each member, labelled by its key, whose only child is the
 value; an array is a node `[]`. By default, a scalar is a leaf `#string`, `#number`, `#boolean` or `#null`, so values
-are ignored. If a file is an array of records, `unit=item` makes each of them a tree.
+are ignored. If a file is an array of records, `unit=item` makes each of them a tree. Commands and `ab.read` choose this
+for a single file that begins as such an array, and say so; with a trained model, they read as in training.
 
 Use `label` for documents that already are trees, such as query plans and syntax trees. A node is an object with this
 key. Its children are the nodes under the key `children` (an array, one node or null; separate several keys by commas).
@@ -152,4 +173,5 @@ arbora cluster configs/ --read comments=true                             # tscon
     ),
     reader=read_json,
     sniff=looks_like_json,
+    suited=_suited,
 )

@@ -178,6 +178,15 @@ def _label(span: Span, label: str) -> str:
     return span.service if label == "service" else f"{span.service}:{span.operation}"
 
 
+_OTLP = re.compile(r'\s*\{\s*"resourceSpans"\s*:\s*\[')
+_JAEGER = tuple(re.compile(rf'"{key}"\s*:\s*[\["]') for key in ("spans", "traceID", "spanID", "operationName"))
+
+
+def _surely(text: str) -> bool:
+    """Other documents mention traces and spans, too."""
+    return bool(_OTLP.match(text) or (looks_like_json(text) and all(key.search(text) for key in _JAEGER)))
+
+
 _KEYS = re.compile(r'"(?:resourceSpans"\s*:\s*\[|operationName"\s*:\s*"|traceID"\s*:\s*")')
 
 
@@ -192,8 +201,8 @@ FORMAT = Format(
     manual="""\
 Distributed traces: OTLP as JSON or protobuf, both also as the collector's file exporter writes them (a document per
 line, or messages after their lengths in four bytes), or JSON of Jaeger's API. A span is a node below its parent;
-siblings are ordered by start time. Most such files end in `.json`, so give `--format traces`. Spans of one trace must
-be in one file, and a tree is named `file#trace`.
+siblings are ordered by start time. Files of other names, as `traces.json`, are recognised by how they begin. Spans of
+one trace must be in one file, and a tree is named `file#trace`.
 
 A trace with several roots, or with spans whose parent is absent, is refused by default. With `broken=split` every root,
 and every span without its parent, becomes the root of a tree. With `broken=drop` such traces are left out. Either way
@@ -201,7 +210,7 @@ Arbora reports how many there were. `content=log_duration,status` reads the loga
 status of each span; `kind` and `duration` are there as well.
 
 ```text
-arbora cluster traces.json --format traces --read broken=drop
+arbora cluster traces.json --read broken=drop
 ```
 
 ```python
@@ -220,4 +229,6 @@ ab.read_traces("shop.otlp.json")[0]  # {'label': 'GET /', 'children': [{'label':
     ),
     reader=read_traces,
     sniff=_sniff,
+    within=("json", "jsonl"),
+    surely=_surely,
 )
