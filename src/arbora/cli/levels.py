@@ -5,10 +5,11 @@ from typing import Any
 
 import numpy as np
 
-from ..evaluate.wording import counted
+from ..evaluate.wording import counted, enumerated
 from ..models.merging import Level
 
 MOST_TOLD = 2  # steps
+ODD_SIZE, ODD_SHARE = 2, 0.1  # trees of a group that is odd rather than a kind, and the most such trees of all
 LITTLE, MUCH = 1.0, 5.0  # nats that are hardly worth a mention, and more than strong evidence
 
 
@@ -51,6 +52,20 @@ def finer(model: Any) -> dict[str, Any] | None:
     size = np.bincount(splits.side[model.labels_ == k], minlength=2)
     sizes = sorted(size.tolist(), reverse=True)
     return {"n_groups": model.n_components_ + 1, "parted": k, "sizes": sizes, "gain": float(splits.gain[k])}
+
+
+def odd_lines(labels: Sequence[int]) -> list[str]:
+    """Groups so small that they are odd trees and no kind of tree, if they are few; labels are 0, 1, ... by size."""
+    size = np.bincount(labels)
+    odd = np.flatnonzero((size > 0) & (size <= ODD_SIZE))
+    if not len(odd) or size[odd].sum() > ODD_SHARE * len(labels):
+        return []
+    many = {(1,): "one odd tree", (2,): "two odd trees", (1, 2): "one or two odd trees"}
+    trees = many[tuple(np.unique(size[odd]).tolist())]
+    names = enumerated(odd.astype(str).tolist())
+    if len(odd) == 1:
+        return [f"Group {names} is {trees} rather than a kind of tree."]
+    return [f"Groups {names} are {trees} each rather than kinds of trees."]
 
 
 def facts(coarser: Sequence[Level]) -> list[dict[str, Any]]:

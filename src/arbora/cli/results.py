@@ -66,7 +66,8 @@ def tell(forest: Trees, fitted: Fitted, outputs: Outputs, command_line: str, as_
             stability=model.found_again(),
         )
         verdict = fitted.verdict
-        told = [fitted.how, *levels.lines(coarser), *levels.finer_lines(model), *fitted.told], fitted.warned
+        grouped = [*levels.lines(coarser), *levels.finer_lines(model), *levels.odd_lines(labels)]
+        told = [fitted.how, *grouped, *fitted.told], fitted.warned
         facts = {**_facts(model, fitted, found), "coarser": levels.facts(coarser), "finer": levels.finer(model)}
         if outputs.model is not None:  # first, for it took longest to make
             model.save(outputs.model)
