@@ -63,7 +63,7 @@ def test_splits_and_merges_alone_move_between_all_partitions(monkeypatch):
     """Without sweeps of single trees, sequential allocation must have the right ratio on its own."""
     sampler, found = sampler_of(SIX, n_split_merge=4)
     wanted, _ = exact(sampler, found)
-    monkeypatch.setattr(infinite.gibbs, "sweep", lambda rng, bags, prior, order, a, label, groups: len(order))
+    monkeypatch.setattr(infinite.gibbs, "sweep", lambda rng, bags, rises, order, a, state: len(order))
     assert total_variation(sampler, wanted) < 0.04
 
 
