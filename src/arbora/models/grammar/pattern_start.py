@@ -31,7 +31,7 @@ class PatternStart:
         rows = rows[:, kept]
         rows.sort_indices()
         family = patterns.table.family_of_columns()[kept]
-        self.corpus = marginals.corpus_of(rows, family, len(patterns.families))
+        self.corpus = marginals.twins_as_one(marginals.corpus_of(rows, family, len(patterns.families)))
         self.weighed = search.tfidf_rows(self.corpus)
 
     def clusters(self, n_clusters: int, rng: np.random.Generator) -> Ints:

@@ -31,10 +31,16 @@ class Corpus(NamedTuple):
     family: Ints  # [pattern]
     n_families: int
     blocks: Blocks | None = None  # constraints, if there are any
+    twins: Floats | None = None  # [pattern]: how many of one family and of the same trees it stands for; None: one each
 
     @property
     def n_trees(self) -> int:
         return len(self.rows.start) - 1
+
+    @property
+    def times(self) -> Floats:
+        """How many patterns each column stands for."""
+        return np.ones(len(self.share)) if self.twins is None else self.twins
 
 
 class PartitionPrior(NamedTuple):
@@ -58,6 +64,26 @@ def corpus_of(counts: Any, family: Ints, n_families: int) -> Corpus:
     times = np.bincount(rows.column, minlength=counts.shape[1]).astype(np.float64)
     total = np.bincount(family, times, n_families)
     return Corpus(rows, times / np.maximum(total, 1.0)[family], family, n_families)
+
+
+def twins_as_one(corpus: Corpus) -> Corpus:
+    """The same corpus, all patterns of one family that the same trees have in one column.
+
+    Such patterns have the same counts in every group, so scores need the logarithms of one of them, times their number.
+    """
+    start, column = corpus.rows.start, corpus.rows.column
+    tree = np.repeat(np.arange(corpus.n_trees, dtype=np.int32), np.diff(start))[np.argsort(column, kind="stable")]
+    end = np.cumsum(np.bincount(column, minlength=len(corpus.share))).tolist()
+    having = [tree[a:b].tobytes() for a, b in zip([0, *end[:-1]], end, strict=False)]
+    keys = zip(corpus.family.tolist(), having, strict=True)
+    number: dict[tuple[int, bytes], int] = {}
+    twin = np.array([number.setdefault(key, len(number)) for key in keys], np.int64)
+    first = np.unique(twin, return_index=True)[1]
+    kept = np.isin(column, first)
+    of_tree = np.append(0, np.cumsum(kept))[start]
+    rows = Rows(of_tree, twin[column[kept]].astype(np.int32), corpus.rows.size)
+    family, total = corpus.family[first], np.bincount(twin, corpus.times).astype(np.float64)
+    return corpus._replace(rows=rows, share=corpus.share[first], family=family, twins=total)
 
 
 # ---- the prior of the partition -------------------------------------------------------------------------------------
@@ -128,9 +154,11 @@ def make_tables(corpus: Corpus, strengths: Floats, power: float, prior: Partitio
     n = corpus.n_trees
     weight, part = log_weight(prior, np.arange(n + 2)), log_part(prior, n, n + 1)
     start = np.append(0, np.cumsum(np.bincount(corpus.rows.column, minlength=len(alpha)) + 1))  # a place per count
-    logs = group_sweeps.logs_by_count(alpha, start)
+    times = corpus.times
+    logs = group_sweeps.logs_by_count(alpha, times, start)
     by, shift = power / corpus.n_families, size_shift(prior)
-    return Tables(alpha, np.log(alpha), strengths.copy(), rise, weight, part, shift, by, start, logs)
+    by_times = times * np.log(alpha)
+    return Tables(alpha, times, by_times, strengths.copy(), rise, weight, part, shift, by, start, logs)
 
 
 def with_concentration(tables: Tables, prior: PartitionPrior, n: int) -> Tables:
@@ -188,14 +216,15 @@ def _climb(corpus: Corpus, groups: Groups, f: int, at: int) -> int:
     own = np.flatnonzero(corpus.family == f)
     pattern, slot = np.nonzero(groups.count[own])
     count = groups.count[own[pattern], slot].astype(np.int64)
-    share, total = corpus.share[own[pattern]], np.ascontiguousarray(groups.total[f])
+    share, times = corpus.share[own[pattern]], corpus.times[own[pattern]]
+    total = np.ascontiguousarray(groups.total[f])
     known: dict[int, float] = {}
 
     def evidence(x: int) -> float:
         if not 0 <= x < len(STRENGTHS):
             return -np.inf
         if x not in known:
-            known[x] = log_marginals.strength_evidence(share, count, total, STRENGTHS[x])
+            known[x] = log_marginals.strength_evidence(share, times, count, total, STRENGTHS[x])
         return known[x]
 
     for stride in (8, 4, 2, 1):

@@ -224,7 +224,8 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
         sample = forest.take(chosen) if whole is None else whole
         self.patterns_ = TreePatterns(tuple(self.families), labels=self.labels, min_trees=self.min_trees)
         presence = self.patterns_.fit_transform(sample)
-        corpus = mg.corpus_of(presence, self.patterns_.table.family_of_columns(), len(self.families))
+        whole_corpus = mg.corpus_of(presence, self.patterns_.table.family_of_columns(), len(self.families))
+        corpus = mg.twins_as_one(whole_corpus)
         if given is not None:
             corpus = corpus._replace(blocks=make_blocks(given, corpus.rows, chosen))
         with threadpool_limits(1):  # small matrices; and the order of sums must not depend on the machine
@@ -232,7 +233,7 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
             features = se.directions(rows, int(rng.integers(2**31 - 1)))
             found = self._search(rng, corpus, rows)
             trace = self._sample(corpus, features, found, self._fingerprint(forest, given))
-            self._keep(corpus, found, chosen, forest)
+            self._keep(whole_corpus, found, chosen, forest)
             self._keep_constraints(given)
             tables = mg.make_tables(corpus, found.strengths, found.power, found.prior)
             self.split_gain_, self.split_side_ = best_splits(rng, corpus, features, tables, self.left_out_label_)

@@ -51,7 +51,9 @@ def tfidf_rows(corpus: Corpus) -> Any:
     with_it = np.bincount(corpus.rows.column, minlength=n_patterns)
     idf = np.log((1.0 + n) / (1.0 + with_it)) + 1.0
     start = corpus.rows.start.astype(np.int32)
-    return unit_rows(sparse.csr_array((idf[corpus.rows.column], corpus.rows.column, start), shape=(n, n_patterns)))
+    weight = idf * np.sqrt(corpus.times)  # the length of so many equal entries
+    values = weight[corpus.rows.column]
+    return unit_rows(sparse.csr_array((values, corpus.rows.column, start), shape=(n, n_patterns)))
 
 
 def directions(rows: Any, seed: int) -> Floats:

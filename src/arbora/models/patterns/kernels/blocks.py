@@ -39,7 +39,7 @@ def move_block(blocks, tables, groups, b, k, sign):
         j = blocks.column[e]
         groups.count[j, k] += sign * blocks.times[e]
         c = groups.count[j, k]
-        groups.logs[j, k] = math.log(tables.alpha[j] + c) if c > 0 else tables.log_alpha[j]
+        groups.logs[j, k] = tables.times[j] * math.log(tables.alpha[j] + c) if c > 0 else tables.log_alpha[j]
     for f in range(blocks.total.shape[1]):
         groups.total[f, k] += sign * blocks.total[b, f]
     groups.size[k] += sign * blocks.n_trees[b]
@@ -58,7 +58,7 @@ def score_block(blocks, tables, groups, b, n_slots, score_out):
                 score_out[k] += groups.logs[j, k]
             else:
                 before = groups.count[j, k] - (m if k == own else 0)
-                score_out[k] += log_rise(tables.alpha[j] + before, m)
+                score_out[k] += tables.times[j] * log_rise(tables.alpha[j] + before, m)
     for f in range(blocks.total.shape[1]):
         t = blocks.total[b, f]
         for k in range(n_slots):

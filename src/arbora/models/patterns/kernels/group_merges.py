@@ -30,7 +30,8 @@ def joined_marginal(tables, count, total, a, b):
         x, y = count[j, a], count[j, b]
         if x > 0 and y > 0:
             alpha = tables.alpha[j]
-            out += math.lgamma(alpha + x + y) - math.lgamma(alpha + x) - math.lgamma(alpha + y) + math.lgamma(alpha)
+            gain = math.lgamma(alpha + x + y) - math.lgamma(alpha + x) - math.lgamma(alpha + y) + math.lgamma(alpha)
+            out += tables.times[j] * gain
     for f in range(total.shape[0]):
         out += _joined_total(tables.strength[f], total[f, a], total[f, b])
     return out
@@ -138,15 +139,15 @@ def _joined_with(tables, groups, a, n_slots, gain_out):
         x = groups.count[j, a]
         if x == 0:
             continue
-        alpha = tables.alpha[j]
+        alpha, times = tables.alpha[j], tables.times[j]
         mine = math.lgamma(alpha) - math.lgamma(alpha + x)
         for k in range(n_slots):
             y = groups.count[j, k]
             if y > 0 and k != a:
                 if y == 1:
-                    gain_out[a, k] += math.log((alpha + x) / alpha)
+                    gain_out[a, k] += times * math.log((alpha + x) / alpha)
                 else:
-                    gain_out[a, k] += math.lgamma(alpha + x + y) - math.lgamma(alpha + y) + mine
+                    gain_out[a, k] += times * (math.lgamma(alpha + x + y) - math.lgamma(alpha + y) + mine)
     for k in range(n_slots):
         for f in range(groups.total.shape[0]):
             if k != a:

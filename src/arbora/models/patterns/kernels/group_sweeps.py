@@ -28,7 +28,8 @@ class Tables(NamedTuple):
     """What the model says, given strengths, power and the prior of the partition."""
 
     alpha: NDArray[np.float64]  # [pattern]: strength of its family times background share
-    log_alpha: NDArray[np.float64]
+    times: NDArray[np.float64]  # [pattern]: how many patterns of the same trees it stands for
+    log_alpha: NDArray[np.float64]  # times log(alpha)
     strength: NDArray[np.float64]  # [family]
     rise: NDArray[np.float64]  # [family, count]: log Gamma(strength + count)
     log_weight: NDArray[np.float64]  # [size]: log W(size) of the prior
@@ -36,7 +37,7 @@ class Tables(NamedTuple):
     size_shift: float  # e of W(m) = Gamma(m + e) / Gamma(1 + e)
     power: float  # by which every log marginal is multiplied: power / number of families
     log_start: NDArray[np.int64]  # [pattern]: where its logarithms start, and their end
-    log_at: NDArray[np.float64]  # log(alpha + 0), log(alpha + 1), ... of one pattern after another
+    log_at: NDArray[np.float64]  # times log(alpha + 0), times log(alpha + 1), ... of one pattern after another
 
 
 class Groups(NamedTuple):
@@ -44,26 +45,26 @@ class Groups(NamedTuple):
 
     label: NDArray[np.int64]  # [tree]
     count: NDArray[np.int32]  # type: ignore[assignment]  # [pattern, slot]
-    logs: NDArray[np.float64]  # [pattern, slot]: log(alpha + count)
+    logs: NDArray[np.float64]  # [pattern, slot]: times log(alpha + count)
     total: NDArray[np.int64]  # [family, slot]
     size: NDArray[np.int64]  # [slot]: trees
 
 
 @jit
-def logs_by_count(alpha, log_start):
-    """log(alpha + count) of every pattern, for counts from 0 on."""
+def logs_by_count(alpha, times, log_start):
+    """Times log(alpha + count) of every pattern, for counts from 0 on."""
     out = np.empty(log_start[-1])
     for j in range(alpha.shape[0]):
         for c in range(log_start[j + 1] - log_start[j]):
-            out[log_start[j] + c] = math.log(alpha[j] + c)
+            out[log_start[j] + c] = times[j] * math.log(alpha[j] + c)
     return out
 
 
 @jit
 def log_with(tables, j, c):
-    """log(alpha + count) of a pattern; computed where the table ends, which is made for given trees."""
+    """Times log(alpha + count) of a pattern; computed where the table ends, which is made for given trees."""
     at = tables.log_start[j] + c
-    return tables.log_at[at] if at < tables.log_start[j + 1] else math.log(tables.alpha[j] + c)
+    return tables.log_at[at] if at < tables.log_start[j + 1] else tables.times[j] * math.log(tables.alpha[j] + c)
 
 
 @jit

@@ -24,7 +24,7 @@ def log_marginal(tables, groups, k):
     out = 0.0
     for j in range(groups.count.shape[0]):
         if groups.count[j, k] > 0:
-            out += log_rise(tables.alpha[j], groups.count[j, k])
+            out += tables.times[j] * log_rise(tables.alpha[j], groups.count[j, k])
     for f in range(groups.total.shape[0]):
         out += math.lgamma(tables.strength[f]) - math.lgamma(tables.strength[f] + groups.total[f, k])
     return out
@@ -53,11 +53,11 @@ def score_new(rows, logs, total, strength):
 
 
 @jit
-def strength_evidence(share, count, total, strength):
-    """Sum over groups of log M of one family at a strength, from the counts that are not zero and their shares."""
+def strength_evidence(share, times, count, total, strength):
+    """Sum over groups of log M of one family at a strength, from counts that are not zero, their shares and times."""
     out = 0.0
     for e in range(count.shape[0]):
-        out += log_rise(strength * share[e], count[e])
+        out += times[e] * log_rise(strength * share[e], count[e])
     for k in range(total.shape[0]):
         if total[k] > 0:
             out += math.lgamma(strength) - math.lgamma(strength + total[k])
