@@ -310,7 +310,7 @@ def compare(first, second):
 
 
 def load(folder):
-    """Read the model files of a folder, and save and read each again; arrays must stay, settings may have grown."""
+    """Read the model files of a folder, and save each again: its arrays must stay; settings and arrays may be added."""
     paths, wrong = sorted(folder.glob("*.arbora")), 0
     for path in paths:
         with tempfile.TemporaryDirectory() as temporary:
@@ -321,8 +321,10 @@ def load(folder):
                 print(error)
                 wrong += 1
                 continue
-            if digest(dict(read_container(path, "model")[2])) != digest(dict(read_container(again, "model")[2])):
-                print(f"{path.name}: saved again it has other arrays")
+            before, after = (dict(read_container(file, "model")[2]) for file in (path, again))
+            other = [name for name in before if name not in after or digest(before[name]) != digest(after[name])]
+            if other:
+                print(f"{path.name}: saved again it has other arrays: {', '.join(other)}")
                 wrong += 1
     print(f"{len(paths) - wrong} of {len(paths)} model files load, and keep their arrays when saved again")
     return int(wrong or not paths)

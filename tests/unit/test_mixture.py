@@ -283,6 +283,12 @@ def test_converged_is_true_only_when_the_rule_was_met(forest):
     assert model.history_[-1] - model.history_[-2] < 1e-3 * len(forest)
 
 
+def test_a_warning_names_the_line_that_called_arbora(forest):
+    with pytest.warns(NotConvergedWarning) as caught:
+        ab.HiddenTreeMixture(2, n_states=2, max_iter=2, tol=1e-9, tol_per_node=0, random_state=0).fit(forest)
+    assert {each.filename for each in caught} == {__file__}
+
+
 def test_components_come_by_decreasing_weight(model):
     assert (np.diff(model.weight_) <= 0).all()
 
@@ -475,8 +481,13 @@ def test_counts_of_pooled_slots_are_never_below_zero(tmp_path):
     reading = {"absent": "slot", "prior": 1.0, "n_slots": 2}
     model = ab.HiddenTreeMixture(5, 3, **reading, max_iter=6, tol=0, random_state=0).fit(gaps)
     assert model.counts_["leaf"].min() >= 0.0
+    model.counts_["leaf"][0, 0, 0] = -1e-15  # as earlier versions saved it
     model.save(tmp_path / "m.arbora")
-    ab.load(tmp_path / "m.arbora")
+    assert ab.load(tmp_path / "m.arbora").counts_["leaf"][0, 0, 0] == 0.0
+    model.counts_["leaf"][0, 0, 0] = -1e-3
+    model.save(tmp_path / "m.arbora")
+    with pytest.raises(ab.ModelFileError, match="counts_.leaf holds values"):
+        ab.load(tmp_path / "m.arbora")
 
 
 def test_a_model_of_missing_labels_only_survives_a_file(tmp_path):

@@ -23,6 +23,7 @@ Floats = NDArray[np.float64]
 
 # Working memory of a shard. Larger shards share more subtrees, smaller ones stay in cache and feed more threads.
 SHARD_BYTES = 64 * 2**20
+ROUNDING = 1e-6  # counts of earlier versions, differences of sums, may be this far below zero
 
 
 class FittedMixture(MergedByLoss, ClusterMixin, ForestEstimator):
@@ -127,7 +128,9 @@ class FittedMixture(MergedByLoss, ClusterMixin, ForestEstimator):
         if set(self.counts_) != set(wanted):
             raise ValueError("the counts of the fit are not those of its parameters")
         for name, table in wanted.items():
-            check_array(f"counts_.{name}", self.counts_[name], np.float64, (*table.shape, n), table.least, table.most)
+            value, low = self.counts_[name], table.least - ROUNDING
+            check_array(f"counts_.{name}", value, np.float64, (*table.shape, n), low, table.most)
+            self.counts_[name] = np.maximum(value, table.least)
 
     # ---- trees ---------------------------------------------------------------------------------------------------
 
