@@ -1,5 +1,8 @@
 """The errors and warnings Arbora raises; each message says where, what was found, what was wanted, what to do."""
 
+import sys
+import warnings
+
 
 class ArboraError(Exception):
     """Anything Arbora refuses; the command line prints its message without a traceback."""
@@ -67,3 +70,11 @@ class InexactWarning(UserWarning):
 
 class StatesUsedUpWarning(UserWarning):
     """A model that learns its number of hidden states uses all that it may have."""
+
+
+def warn(message: str, category: type[Warning]) -> None:
+    """Warn at the line outside Arbora that led here, however many of our functions lie between."""
+    level, frame = 1, sys._getframe()
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] == "arbora":
+        level, frame = level + 1, frame.f_back
+    warnings.warn(message, category, stacklevel=level)

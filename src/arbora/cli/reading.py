@@ -5,14 +5,13 @@ import hashlib
 import json
 import os
 import re
-import warnings
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
 from .. import __version__
-from ..errors import ReadError
+from ..errors import ReadError, warn
 from ..evaluate.summary import tree_names
 from ..evaluate.wording import counted
 from ..files.urls import is_url, state_of
@@ -281,7 +280,7 @@ def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:
             advice = "--format FORMAT reads those of one and leaves out the others of a folder"
         raise ReadError(f"{named}: files of several formats ({', '.join(sorted(counts))}); {advice}")
     message = f"{paths[0]}: reading its {counts[0]} files, not its {', '.join(counts[1:])}; --format chooses others"
-    warnings.warn(message, UserWarning, stacklevel=3)
+    warn(message, UserWarning)
     return first
 
 

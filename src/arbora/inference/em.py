@@ -6,7 +6,7 @@ from typing import Any, Generic, NamedTuple, TypeVar
 
 import numpy as np
 
-from ..errors import ArboraError
+from ..errors import ArboraError, NotConvergedWarning, warn
 
 log = logging.getLogger(__name__)
 
@@ -63,3 +63,14 @@ def run_em(
         log.warning("interrupted: keeping the parameters of iteration %d", len(history))
         return EMResult(params, history, converged=False, interrupted=True)
     return EMResult(params, history, converged=False, interrupted=False)
+
+
+def warn_unless_converged(result: Any, max_iter: int, tol: float, sample: str = "tree") -> None:
+    """Warn if EM used up its iterations."""
+    if result.converged or result.interrupted or tol <= 0:
+        return
+    warn(
+        f"EM stopped after max_iter={max_iter} iterations before gaining less than tol={tol} nats per {sample}; raise "
+        f"max_iter",
+        NotConvergedWarning,
+    )

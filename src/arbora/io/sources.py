@@ -5,13 +5,12 @@ import gzip
 import io
 import logging
 import os
-import warnings
 import zlib
 from collections.abc import Callable, Iterator, Sequence
 from contextvars import ContextVar
 from typing import IO, Any, NamedTuple, TypeVar
 
-from ..errors import ReadError, SkippedFilesWarning
+from ..errors import ReadError, SkippedFilesWarning, warn
 from ..files.urls import is_url, open_url, size_of
 from ..forest.forest import Forest
 from ..progress import Progress
@@ -361,4 +360,4 @@ class _Skipped:
             n = len(self.reasons)
             count = "1 bad file or line was" if n == 1 else f"{n} bad files or lines were"
             text = f"{count} left out; the first: {self.reasons[0]}"
-            warnings.warn(text, SkippedFilesWarning, stacklevel=5)  # the caller of read_xml and the like
+            warn(text, SkippedFilesWarning)  # the caller of read_xml and the like

@@ -6,6 +6,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
+from ..errors import ChainsDisagreeWarning, warn
 from ..inference import diagnostics
 from ..inference.chains import Sampler, Trace, run_chains
 from ..inference.settling import Settled
@@ -116,6 +117,14 @@ class Sampled:
     def chain_report(self) -> diagnostics.ChainReport:
         """Whether the chains agree, in words and figures."""
         return self._drawn().report()
+
+    def _warn_of_chains(self) -> None:
+        """Warn if there are several chains and they disagree."""
+        if self.trace_.n_chains < 2 or self.trace_.n_draws < 4:
+            return
+        report = self.chain_report()
+        if not report.agree:
+            warn(report.verdict, ChainsDisagreeWarning)
 
 
 def sample_chains(

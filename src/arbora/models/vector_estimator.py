@@ -7,7 +7,6 @@ A subclass names its settings in ``__init__`` (those of `SETTINGS` among them), 
 import hashlib
 import logging
 import os
-import warnings
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
@@ -15,7 +14,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ..errors import ChainsDisagreeWarning, RowsError
+from ..errors import ChainsDisagreeWarning, RowsError, warn
 from ..evaluate.hierarchy import Hierarchy
 from ..inference import diagnostics
 from ..inference.chains import Sampler, Trace
@@ -173,7 +172,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         for level, report in enumerate(reports):
             if not report.agree:
                 where = f"level {level + 1}: " if len(reports) > 1 else ""
-                warnings.warn(where + report.verdict, ChainsDisagreeWarning, stacklevel=4)
+                warn(where + report.verdict, ChainsDisagreeWarning)
                 return
 
     # ---- the posterior, level by level --------------------------------------------------------------------------

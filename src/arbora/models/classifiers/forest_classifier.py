@@ -56,6 +56,32 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
+    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
+        """Fit to trees of known classes.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : array or None, default None
+            Class of each tree; None takes the target of the forest.
+        sample_weight : array of shape (n_trees,) or None, default None
+            Weight of each tree.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
+        known = self._check_known(X, y, sample_weight)
+        self._learn(known)
+        self._record_provenance(known.forest)
+        return self
+
+    def _learn(self, known: Known) -> None:
+        """Fit to what `fit` was given."""
+        raise NotImplementedError
+
     def _check_known(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Known:
         """What `fit` is given and the settings that all classifiers have, checked."""
         forest = self._given(X, at_least=2)

@@ -1,13 +1,12 @@
 """GenerativeTreeClassifier: a hidden tree, or a mixture of them, for each class, and Bayes' rule."""
 
-import warnings
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 
-from ...errors import NoveltyUnknownWarning, SettingError
+from ...errors import NoveltyUnknownWarning, SettingError, warn
 from ...forest.forest import Forest
 from ...progress import Progress
 from ..file_checks import check_array, check_settings
@@ -15,7 +14,7 @@ from ..hidden_tree.mixture import HiddenTreeMixture
 from ..hidden_tree.passes import log_sum
 from ..hidden_tree.single import HiddenTree
 from . import readout as ro
-from .forest_classifier import ForestClassifier, split_off, surprise_of
+from .forest_classifier import ForestClassifier, Known, split_off, surprise_of
 
 Floats = NDArray[np.float64]
 
@@ -86,24 +85,9 @@ class GenerativeTreeClassifier(ForestClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit a model to the trees of each class; y left out is X's target.
-
-        Parameters
-        ----------
-        X : Forest, or what makes one
-            The trees.
-        y : array or None, default None
-            Class of each tree; None takes the target of the forest.
-        sample_weight : array of shape (n_trees,) or None, default None
-            Weight of each tree.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-        """
-        forest, target, weight, rng = self._check_known(X, y, sample_weight)
+    def _learn(self, known: Known) -> None:
+        """Fit a model to the trees of each class."""
+        forest, target, weight, rng = known
         self.classes_, true = np.unique(target, return_inverse=True)
         self.vocabulary_ = forest.vocabulary
         self.class_prior_ = self._new_prior(np.bincount(true, weight).astype(np.float64))
@@ -114,19 +98,16 @@ class GenerativeTreeClassifier(ForestClassifier):
                 self.temperature_ = ro.fit_temperature(log_proba, true, weight)
         self.models_ = self._fit_models(forest, true, weight, rng)
         self._keep_surprise(forest, None if self.novelty is None else surprise)
-        self._record_provenance(forest)
-        return self
 
     def _can_judge_novelty(self, n_trees: NDArray[np.int64]) -> bool:
         """Whether novelty is asked for and every class has trees enough to hold some out; a warning if it has not."""
         smallest = int(n_trees.argmin())
         if self.novelty is None or n_trees[smallest] >= ro.N_FOLDS:
             return self.novelty is not None
-        warnings.warn(
+        warn(
             f"{n_trees[smallest]} trees of the class {self.classes_[smallest]}: too few to hold some out of every "
             f"class in turn, so novel trees cannot be detected; have {ro.N_FOLDS} or more of each",
             NoveltyUnknownWarning,
-            stacklevel=3,
         )
         return False
 

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 
 from ...forest.trees import Trees
 from ..settings import check_choice
@@ -12,7 +12,7 @@ from ..transducer.coded_trees import NO_OUTPUT
 from ..transducer.transducer import SHARD_BYTES, TreeTransducer
 from ..transducer.tree_rules import RULES
 from . import readout as ro
-from .forest_classifier import ForestClassifier, split_off
+from .forest_classifier import ForestClassifier, Known, split_off
 
 Floats = NDArray[np.float64]
 
@@ -117,25 +117,10 @@ class TransducerClassifier(ForestClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit to trees of known classes; y left out is X's target.
-
-        Parameters
-        ----------
-        X : Forest, or what makes one
-            The trees.
-        y : array or None, default None
-            Class of each tree; None takes the target of the forest.
-        sample_weight : array of shape (n_trees,) or None, default None
-            Weight of each tree.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-        """
+    def _learn(self, known: Known) -> None:
+        """Fit a model of outputs at nodes, or at roots."""
         self._check_rule()
-        forest, target, weight, rng = self._check_known(X, y, sample_weight)
+        forest, target, weight, rng = known
         self.classes_, true = np.unique(target, return_inverse=True)
         self.vocabulary_ = forest.vocabulary
         self.temperature_ = 1.0
@@ -144,8 +129,6 @@ class TransducerClassifier(ForestClassifier):
             self.temperature_ = ro.fit_temperature(held_out, true, weight)
         self.transducer_ = self._fit_one(forest, true, weight, rng)
         self._keep_surprise(forest, None)
-        self._record_provenance(forest)
-        return self
 
     def _given(self, X: Any, at_least: int = 0) -> Trees:
         return self._check_trees(X, at_least)

@@ -6,7 +6,7 @@ from collections.abc import Iterator, Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.base import clone
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.model_selection import KFold, cross_val_predict
@@ -25,7 +25,7 @@ from ..patterns.transformer import TreePatterns
 from . import pattern_surprise as ps
 from . import readout as ro
 from .encoders import has_patterns, make_encoder, no_trees, seeded
-from .forest_classifier import ForestClassifier, split_off, surprise_of
+from .forest_classifier import ForestClassifier, Known, split_off, surprise_of
 
 Floats = NDArray[np.float64]
 
@@ -116,24 +116,9 @@ class TreeClassifier(ForestClassifier):
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Fit the encoder to the trees, then the read-out to their codes and classes; y left out is X's target.
-
-        Parameters
-        ----------
-        X : Forest, or what makes one
-            The trees.
-        y : array or None, default None
-            Class of each tree; None takes the target of the forest.
-        sample_weight : array of shape (n_trees,) or None, default None
-            Weight of each tree.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-        """
-        forest, target, given, rng = self._check_known(X, y, sample_weight)
+    def _learn(self, known: Known) -> None:
+        """Fit the encoder to the trees, then the read-out to their codes and classes."""
+        forest, target, given, rng = known
         encoder_seed, readout_seed = (int(seed) for seed in rng.integers(2**31 - 1, size=2))
         classes = np.unique(target)
         encoder = make_encoder(self.encoder, len(classes), encoder_seed)
@@ -151,8 +136,6 @@ class TreeClassifier(ForestClassifier):
             else:
                 self._keep_surprise(forest, self._held_out_surprise(forest, encoder_seed))
             progress.advance()
-        self._record_provenance(forest)
-        return self
 
     def _fit_encoder(self, encoder: Any, forest: Forest, weight: Floats | None) -> Any:
         """Fit the encoder; the columns of the codes that the read-out will see."""

@@ -8,14 +8,13 @@ exactly by branch and bound (kernels/tree_cliques.py) within a budget, and said 
 
 import hashlib
 import os
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ...errors import ForestError, InexactWarning
+from ...errors import ForestError, InexactWarning, warn
 from ...files.container import digest
 from ...forest.forest import Forest
 from ..forest_estimator import read_or_convert
@@ -300,9 +299,8 @@ def _comparer(forest: Forest, costs: Costs, ordered: bool, budget: int) -> Calla
 
 def _warn_if_inexact(n_inexact: int, n_pairs: int) -> None:
     if n_inexact:
-        warnings.warn(
+        warn(
             f"{n_inexact} of {n_pairs} unordered edit distances used up the search budget and are upper bounds; "
             f"raise budget, or use ordered=True",
             InexactWarning,
-            stacklevel=4,
         )

@@ -72,20 +72,6 @@ class MatrixClustering(ClusterMixin, TransformerMixin, ForestEstimator):
         raise NotImplementedError
 
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
-        """Distances to the medoids, for trees of the fit.
-
-        Parameters
-        ----------
-        forest : Forest
-            The trees.
-        training : bool, default False
-            Whether these are the trees of the fit.
-
-        Returns
-        -------
-        tuple[Any, str]
-            Codes of the trees, and what they are.
-        """
         if not training:
             return super().map_codes(forest)
         return self.distances(np.arange(forest.n_trees), self.medoid_), "the distances to the medoids"

@@ -1,16 +1,16 @@
 """TreeGrammarMixture: a mixture of label chains, fitted by EM or, with the number unknown, sampled."""
 
 import os
-import warnings
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.base import ClusterMixin
 
-from ...errors import ChainsDisagreeWarning, NotConvergedWarning, SettingError
+from ...errors import SettingError
 from ...forest.trees import Trees
 from ...inference.chains import Trace
+from ...inference.em import warn_unless_converged
 from ...seeds import resolve_seed
 from ..model_file import plain
 from ..sampled import sample_chains
@@ -250,13 +250,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self._keep_total(best.model, float(trees.data.weight.sum()))
         if curve is not None:
             self.curve_ = curve
-        if not best.converged and not best.interrupted and self.tol > 0:
-            warnings.warn(
-                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
-                f"per tree; raise max_iter",
-                NotConvergedWarning,
-                stacklevel=2,
-            )
+        warn_unless_converged(best, self.max_iter, self.tol)
         return self
 
     def _plan(self) -> fitting.Plan:
@@ -327,10 +321,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self._keep(fitting.Fit(model, centre.history, False, True), forest, trees, given=centre.label)
         self._keep_total(model, float(forest.n_trees))
         self.concentration_, self.trace_ = centre.concentration, trace
-        if trace.n_chains > 1 and trace.n_draws > 3:
-            report = self.chain_report()
-            if not report.agree:
-                warnings.warn(report.verdict, ChainsDisagreeWarning, stacklevel=3)
+        self._warn_of_chains()
         return self
 
     def _chain_name(self, forest: Trees) -> str:

@@ -1,9 +1,8 @@
 """Which column speaks: the log-likelihood by column, and what the states add to it."""
 
-import warnings
 from typing import Any, NamedTuple
 
-from ...errors import ContentWarning
+from ...errors import ContentWarning, warn
 from ...forest.content_rows import LABEL
 from ...forest.trees import Trees
 from . import tree_model as tm
@@ -51,7 +50,7 @@ def warn_if_dominant(scores: dict[str, ColumnScore]) -> None:
     """Say so where one of several columns decides nearly alone."""
     line = dominant_line(scores)
     if line is not None:
-        warnings.warn(line, ContentWarning, stacklevel=5)
+        warn(line, ContentWarning)
 
 
 def misleading(emission: Columns, scores: dict[str, ColumnScore], trees: Trees) -> list[str]:

@@ -4,7 +4,6 @@ A subclass names its settings, gives a `TreeModel` of the training trees, and sh
 """
 
 import os
-import warnings
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -12,7 +11,7 @@ from numpy.typing import NDArray
 from sklearn.base import ClusterMixin
 from sklearn.utils.validation import check_is_fitted
 
-from ...errors import ChainsDisagreeWarning, SettingError
+from ...errors import SettingError
 from ...forest.content_rows import LABEL
 from ...forest.trees import Trees
 from ...inference.chains import Settled, Trace
@@ -114,10 +113,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         self._keep(trace, forest, model)
         self.merge_loss_ = expected_losses(self.mixture_._log_joint(forest), self.weight_)
         self._record_provenance(forest)
-        if self.update == "gibbs" and trace.n_chains > 1 and trace.n_draws > 3:
-            report = self.chain_report()
-            if not report.agree:
-                warnings.warn(report.verdict, ChainsDisagreeWarning, stacklevel=2)
+        if self.update == "gibbs":
+            self._warn_of_chains()
         return self
 
     def _run(self, batch: Batch, priors: Any, forest: Trees) -> Trace:

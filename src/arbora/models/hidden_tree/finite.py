@@ -6,18 +6,17 @@ fitted attributes, one for each table, component axis first.
 
 import logging
 import os
-import warnings
 from collections.abc import Mapping
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...errors import ArboraError, NotConvergedWarning, SettingError, UnexplainedTreesWarning
+from ...errors import ArboraError, SettingError, UnexplainedTreesWarning, warn
 from ...files.container import digest
 from ...forest.trees import Trees
-from ...inference.em import EMResult
+from ...inference.em import EMResult, warn_unless_converged
 from ...seeds import resolve_seed
 from ..merging import expected_losses
 from ..model_file import plain
@@ -35,6 +34,16 @@ from .starts import STARTS
 
 log = logging.getLogger(__name__)
 Floats = NDArray[np.float64]
+
+
+class Outcome(NamedTuple):
+    """What a fit ends with."""
+
+    result: EMResult[MixtureParams]
+    batch: Batch
+    forest: Trees
+    counts: MixtureCounts | None = None  # expected counts to go on from; None takes those of the result
+    reorder: bool = True  # whether components may get other numbers
 
 
 class FiniteMixture(FittedMixture):
@@ -73,6 +82,12 @@ class FiniteMixture(FittedMixture):
         check_count("shard_bytes", self.shard_bytes)
         n_threads(self.n_jobs)
 
+    def _check_fit_options(self, sample_weight: Any, known: Any, constraints: Any) -> None:
+        """Raise on options of `fit` that this mixture does not take."""
+
+    def _check_stepwise(self) -> None:
+        """Raise if this mixture has no stepwise EM."""
+
     # ---- fitting ------------------------------------------------------------------------------------------------
 
     def fit(
@@ -106,6 +121,7 @@ class FiniteMixture(FittedMixture):
         object
             The estimator itself.
         """
+        self._check_fit_options(sample_weight, known, constraints)
         priors = self._check_params()
         rng = resolve_seed(self.random_state)
         forest = self._check_trees(X)
@@ -122,7 +138,7 @@ class FiniteMixture(FittedMixture):
         conditions = None if given is None else conditions_of(given, forest.n_trees, self.n_components)
         with trees if conditions is None else ConditionedBatch.of(trees, conditions) as batch:
             best = self._best_start(rng, batch, forest, priors, warm, given)
-            self._keep(best, batch, forest)
+            self._keep(Outcome(best, batch, forest))
             self._keep_constraints(given, forest.n_trees)
             self.n_batches_ = 1
             self._warn(best, batch)
@@ -234,6 +250,7 @@ class FiniteMixture(FittedMixture):
         object
             The estimator itself.
         """
+        self._check_stepwise()
         priors = self._check_params()
         rng = resolve_seed(self.random_state)
         forest = self._check_trees(X)
@@ -255,7 +272,7 @@ class FiniteMixture(FittedMixture):
             n_batches = 0 if first else self.n_batches_
             seen = 0.0 if first else self.seen_weight_
             result = EMResult(params, history, converged=False, interrupted=True)
-            self._keep(result, batch, forest, counts, reorder=first)
+            self._keep(Outcome(result, batch, forest, counts, reorder=first))
             self.n_batches_, self.seen_weight_ = n_batches + 1, seen + batch.total_weight
             self._warn(result, batch)
         return self
@@ -279,15 +296,9 @@ class FiniteMixture(FittedMixture):
 
     # ---- the fitted model ---------------------------------------------------------------------------------------
 
-    def _keep(
-        self,
-        result: EMResult[MixtureParams],
-        batch: Batch,
-        forest: Trees,
-        counts: MixtureCounts | None = None,
-        reorder: bool = True,
-    ) -> None:
+    def _keep(self, found: Outcome) -> None:
         """Store the result with components in canonical order: decreasing weight, ties by first tree."""
+        result, batch, forest, counts, reorder = found
         params = result.params
         n = len(params.weight)
         joint = log_joint(batch.log_likelihood(params.tree), params.weight)
@@ -313,19 +324,13 @@ class FiniteMixture(FittedMixture):
     def _warn(self, result: EMResult[MixtureParams], batch: Batch) -> None:
         """Warn of what is wrong with the fit."""
         if self.n_unexplained_:
-            warnings.warn(
+            warn(
                 f"{self.n_unexplained_} of {batch.n_trees} trees have probability zero under every component and "
                 f"were left out of the fit; use a prior above one",
                 UnexplainedTreesWarning,
-                stacklevel=3,
             )
-        if not result.converged and not result.interrupted and self.tol > 0 and self._ends_with_em():
-            warnings.warn(
-                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
-                f"per tree; raise max_iter",
-                NotConvergedWarning,
-                stacklevel=3,
-            )
+        if self._ends_with_em():
+            warn_unless_converged(result, self.max_iter, self.tol)
 
     def _ends_with_em(self) -> bool:
         """Whether the parameters are those of EM, and not of a sampler that EM started."""

@@ -1,20 +1,17 @@
 """LearntStates: mixtures of hidden trees whose components may learn how many states they need."""
 
-import warnings
-from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any, Self
+from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
+from numpy.typing import NDArray
 from sklearn.utils.validation import check_is_fitted
 
-from ...errors import SettingError, StatesUsedUpWarning
-from ...forest.trees import Trees
-from ...inference.em import EMResult
+from ...errors import SettingError, StatesUsedUpWarning, warn
 from ...seeds import resolve_seed
 from ..file_checks import check_array
 from . import directions
+from .finite import Outcome
 from .inferred_states import InferredStates, n_states_of
 from .mixture_reader import MixtureReader
 from .passes import Batch, MixtureCounts, MixtureParams
@@ -26,90 +23,34 @@ LEARNT_STARTS = 3  # at least, where the number of states is learnt
 
 
 class LearntStates(MixtureReader):
-    """What a fit does where ``n_states="infer"``; elsewhere it is that of `FiniteMixture`."""
+    """What a fit keeps where ``n_states="infer"``; elsewhere it is that of `FiniteMixture`."""
 
     n_sweeps: int
     state_share_: Floats
     n_states_: Any
 
-    def fit(
-        self,
-        X: Any,
-        y: Any = None,
-        sample_weight: ArrayLike | None = None,
-        *,
-        known: Any = None,
-        constraints: Mapping[str, Any] | None = None,
-    ) -> Self:
-        """Fit by EM, given what is known; y is ignored.
-
-        Parameters
-        ----------
-        X : Forest, or what makes one
-            The trees.
-        y : None
-            Ignored.
-        sample_weight : array of shape (n_trees,) or None, default None
-            Weight of each tree.
-        known : sequence or None, default None
-            Known classes of some trees, one entry per tree; None (or NaN) where the class is not known.  Each class has
-            a component of its own.
-        constraints : mapping or None, default None
-            ``{"must_link": [(0, 5), ...], "cannot_link": [(1, 2), ...]}``: pairs of trees that share a component, and
-            pairs that do not.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-        """
-        if self.warm_start and directions.infers(self):
+    def _check_fit_options(self, sample_weight: Any, known: Any, constraints: Any) -> None:
+        if not directions.infers(self):
+            return
+        if self.warm_start:
             raise SettingError("warm_start: not with n_states='infer'; set it to False")
-        if sample_weight is not None and self.n_sweeps and directions.infers(self):
+        if sample_weight is not None and self.n_sweeps:
             raise SettingError("sample_weight: the sampler counts trees; set n_sweeps=0")
-        if directions.infers(self) and not (known is None and constraints is None):
+        if not (known is None and constraints is None):
             raise SettingError("known, constraints: not with n_states='infer'; give a number of states")
-        return super().fit(X, y, sample_weight, known=known, constraints=constraints)
 
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
-        """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
-
-        It goes on from a fit, or from earlier batches.  The first batch fixes the vocabulary and the slots; labels and
-        slots first met later are treated as at prediction: summed out, and pooled into the last slot.
-
-        Parameters
-        ----------
-        X : Forest, or what makes one
-            The trees.
-        y : None
-            Ignored.
-        sample_weight : array of shape (n_trees,) or None, default None
-            Weight of each tree.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-        """
+    def _check_stepwise(self) -> None:
         if directions.infers(self):
             raise SettingError("partial_fit: not with n_states='infer'; give a number")
-        return super().partial_fit(X, y, sample_weight)
 
     def _n_starts(self) -> int:
         """Where states are learnt, starts decide how many are found: three at least."""
         return max(self.n_init, LEARNT_STARTS) if directions.infers(self) else self.n_init
 
-    def _keep(
-        self,
-        result: EMResult[MixtureParams],
-        batch: Batch,
-        forest: Trees,
-        counts: MixtureCounts | None = None,
-        reorder: bool = True,
-    ) -> None:
-        model: Any = batch.model
+    def _keep(self, found: Outcome) -> None:
+        result, batch, model = found.result, found.batch, found.batch.model
         if not isinstance(model, InferredStates):
-            super()._keep(result, batch, forest, counts, reorder)
+            super()._keep(found)
             return
         params = MixtureParams(result.params.weight, model.means(result.params.tree))
         means = Batch(model.fitted(), batch.shards, batch.sample_weight, batch.n_threads)
@@ -117,10 +58,10 @@ class LearntStates(MixtureReader):
             if self.n_sweeps:
                 rng = np.random.default_rng(int(resolve_seed(self.random_state).integers(2**62)))
                 params = sample_states(rng, means, params, self._check_params(), self.n_sweeps)
-            found, _ = means.expected_counts(params)
-            tree, kept, _ = means.model.by_use(params.tree, found.tree)  # type: ignore[attr-defined]
-            params = MixtureParams(params.weight, tree)
-            super()._keep(result._replace(params=params), means, forest, MixtureCounts(found.weight, kept), reorder)
+            counts, _ = means.expected_counts(params)
+            tree, kept, _ = means.model.by_use(params.tree, counts.tree)  # type: ignore[attr-defined]
+            result = result._replace(params=MixtureParams(params.weight, tree))
+            super()._keep(found._replace(result=result, batch=means, counts=MixtureCounts(counts.weight, kept)))
             self._keep_states(means)
 
     def _keep_states(self, batch: Batch) -> None:
@@ -131,11 +72,7 @@ class LearntStates(MixtureReader):
         self._store("state_share_", share)
         self._set_n_states(share)
         if (n_states_of(share) >= self.spec_.n_states).any():
-            warnings.warn(
-                f"a component uses all max_states={self.spec_.n_states} states; raise max_states",
-                StatesUsedUpWarning,
-                stacklevel=5,
-            )
+            warn(f"a component uses all max_states={self.spec_.n_states} states; raise max_states", StatesUsedUpWarning)
 
     def n_parameters(self) -> int:
         """Free parameters of the fitted model, used or not; of learnt states, those of the states that are used."""

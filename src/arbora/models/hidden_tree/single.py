@@ -7,16 +7,16 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from ...forest.trees import Trees
-from ...inference.em import EMResult
 from ..assignments import Assignments
 from . import directions
 from . import node_posteriors as nodes
 from .content_params import store_table, stored_table
 from .directions import Direction, Structure
+from .finite import Outcome
 from .fitted_mixture import SHARD_BYTES
 from .inferred_states import InferredStates
 from .mixture import HiddenTreeMixture
-from .passes import Batch, MixtureCounts, MixtureParams, log_joint, log_sum
+from .passes import Batch, log_joint, log_sum
 from .switching_tree import Absent
 
 Floats = NDArray[np.float64]
@@ -275,26 +275,20 @@ class HiddenTree(HiddenTreeMixture):
     def _by_component(self, name: str) -> Floats:
         return stored_table(self, name)[None]
 
-    def _keep(
-        self,
-        result: EMResult[MixtureParams],
-        batch: Batch,
-        forest: Trees,
-        counts: MixtureCounts | None = None,
-        reorder: bool = True,
-    ) -> None:
+    def _keep(self, found: Outcome) -> None:
         """Store the result with states in canonical order: by decreasing number of roots, ties by first tree."""
+        batch, tree, counts = found.batch, found.result.params.tree, found.counts
         model: Any = batch.model  # it has hidden states
-        if reorder and not isinstance(model, InferredStates):
-            root = batch.root_posterior(result.params.tree)[:, :, 0].argmax(axis=1)
+        if found.reorder and not isinstance(model, InferredStates):
+            root = batch.root_posterior(tree)[:, :, 0].argmax(axis=1)
             first = np.full(model.n_states, batch.n_trees)
             np.minimum.at(first, root, np.arange(batch.n_trees))
             order = np.lexsort((first, -np.bincount(root, minlength=model.n_states)))
-            tree = model.reorder_states(result.params.tree, order)
-            result = result._replace(params=MixtureParams(result.params.weight, tree))
+            params = found.result.params._replace(tree=model.reorder_states(tree, order))
+            found = found._replace(result=found.result._replace(params=params))
             if counts is not None:
-                counts = counts._replace(tree=model.reorder_states(counts.tree, order))
-        super()._keep(result, batch, forest, counts, reorder=False)
+                found = found._replace(counts=counts._replace(tree=model.reorder_states(counts.tree, order)))
+        super()._keep(found._replace(reorder=False))
         fitted = self._fitted_params().tree
         with Batch(self.spec_, batch.shards, batch.sample_weight, batch.n_threads) as again:
             self.labels_ = again.root_posterior(fitted)[:, :, 0].argmax(axis=1)

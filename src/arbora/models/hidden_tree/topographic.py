@@ -1,7 +1,7 @@
 """TopographicMap: a hidden tree whose states are points of a lattice, so that trees and nodes have places."""
 
 import logging
-from typing import Any, ClassVar, Self
+from typing import Any, ClassVar
 
 import numpy as np
 from numpy.typing import NDArray
@@ -19,9 +19,10 @@ from . import tree_model as tm
 from .emissions.choice import emission_for
 from .emissions.plane import Plane
 from .emissions.plane_columns import on_plane, plane_of
+from .finite import Outcome
 from .fitted_mixture import SHARD_BYTES
 from .map_verdict import judge_map
-from .passes import Batch, MixtureCounts, MixtureParams
+from .passes import Batch, MixtureParams
 from .single import HiddenTree
 from .switching_params import Priors
 from .switching_settings import check_room, check_switching
@@ -38,8 +39,9 @@ class TopographicMap(HiddenTree):
 
     A hidden tree whose states are the points of a square lattice.  Near points emit like labels, because the emissions
     are smooth functions on the plane.  The place of a tree is the mean of the posterior of its root's point.  EM fits
-    it from several starts; the one whose map keeps neighbours best is kept.  Columns of content lie on the plane as
-    smoothly: words like labels, numbers by a smooth mean with one variance, counts by a smooth rate.
+    it from several starts; the one whose map keeps neighbours best is kept, so there is no `partial_fit`.  Columns of
+    content lie on the plane as smoothly: words like labels, numbers by a smooth mean with one variance, counts by a
+    smooth rate.
 
     Parameters
     ----------
@@ -226,9 +228,12 @@ class TopographicMap(HiddenTree):
             "weight_decay": (self.weight_decay, plane.decay),
         }
 
-    def _read_constraints(self, known: Any, constraints: Any, n_trees: int, weight: Floats | None) -> None:
+    def _check_fit_options(self, sample_weight: Any, known: Any, constraints: Any) -> None:
         if known is not None or constraints is not None:
             raise SettingError("known, constraints: a map has points and no classes; take a HiddenTreeMixture")
+
+    def _check_stepwise(self) -> None:
+        raise ArboraError("TopographicMap: no partial_fit; fit all trees, from a store if they are many")
 
     def _best_start(
         self, rng: np.random.Generator, batch: Batch, forest: Trees, priors: Any, warm: bool, given: Any = None
@@ -260,36 +265,10 @@ class TopographicMap(HiddenTree):
             raise ArboraError("the fit has no start; please report this")
         return best
 
-    def _keep(
-        self,
-        result: EMResult[MixtureParams],
-        batch: Batch,
-        forest: Trees,
-        counts: MixtureCounts | None = None,
-        reorder: bool = True,
-    ) -> None:
+    def _keep(self, found: Outcome) -> None:
         """Store the result; points keep their numbers."""
-        super()._keep(result, batch, forest, counts, reorder=False)
-        self.embedding_ = self._places(batch, result.params)
-
-    def partial_fit(self, X: Any, y: Any = None, sample_weight: Any = None) -> Self:
-        """Not available: a map is chosen among several fits to all trees.
-
-        Parameters
-        ----------
-        X : Forest, or what makes one
-            The trees.
-        y : None
-            Ignored.
-        sample_weight : array of shape (n_trees,) or None, default None
-            Weight of each tree.
-
-        Returns
-        -------
-        object
-            The estimator itself.
-        """
-        raise ArboraError("TopographicMap: no partial_fit; fit all trees, from a store if they are many")
+        super()._keep(found._replace(reorder=False))
+        self.embedding_ = self._places(found.batch, found.result.params)
 
     def _check_fitted(self) -> None:
         if plane_of(self.spec_.emission) is None:

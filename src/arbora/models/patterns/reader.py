@@ -107,20 +107,6 @@ class PatternReader(ForestEstimator):
         return Assignments(own.argmax(axis=1).astype(np.int64), np.exp(log_proba), self._total(score))
 
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
-        """Counts of patterns.
-
-        Parameters
-        ----------
-        forest : Forest
-            The trees.
-        training : bool, default False
-            Whether these are the trees of the fit.
-
-        Returns
-        -------
-        tuple[Any, str]
-            Codes of the trees, and what they are.
-        """
         return self.patterns_.transform(forest), "the patterns of the trees"
 
     def score_samples(self, X: Any) -> Floats:

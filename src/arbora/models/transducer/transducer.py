@@ -1,16 +1,15 @@
 """TreeTransducer: outputs at the nodes of trees given their labels, learnt from nodes whose output is known."""
 
 import logging
-import warnings
 from collections.abc import Sequence
 from typing import Any, ClassVar, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import ForestError, NotConvergedWarning, SettingError
+from ...errors import ForestError, SettingError
 from ...forest.trees import Trees
-from ...inference.em import EMResult
+from ...inference.em import EMResult, warn_unless_converged
 from ...seeds import resolve_seed
 from ..file_checks import check_array, check_whole
 from ..hidden_tree import fitting
@@ -210,13 +209,7 @@ class TreeTransducer(FittedTransducer):
         self.pairs_ = np.stack([model.pair_key // width, model.pair_key % width], axis=1)
         self.history_, self.n_iter_, self.converged_ = list(best.history), len(best.history), best.converged
         self._record_provenance(forest)
-        if not best.converged and not best.interrupted and self.tol > 0:
-            warnings.warn(
-                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
-                f"per tree; raise max_iter",
-                NotConvergedWarning,
-                stacklevel=4,
-            )
+        warn_unless_converged(best, self.max_iter, self.tol)
 
     # ---- files ------------------------------------------------------------------------------------------------------
 

@@ -1,19 +1,19 @@
 """TreeTranslator: trees of any shape given trees, by a mixture of top-down hidden trees whose gate reads the input."""
 
 import logging
-import warnings
 from typing import Any, ClassVar, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from ...errors import ForestError, NotConvergedWarning
+from ...errors import ForestError
 from ...forest.trees import Trees
-from ...inference.em import EMResult, run_em
+from ...inference.em import EMResult, run_em, warn_unless_converged
 from ...progress import Progress
 from ...seeds import resolve_seed
 from ..classifiers.encoders import make_encoder
 from ..hidden_tree import tree_model as tm
+from ..hidden_tree.finite import Outcome
 from ..hidden_tree.mixture import HiddenTreeMixture
 from ..hidden_tree.passes import Batch, MixtureParams, log_sum
 from ..settings import check_count, check_number, check_weight, n_threads
@@ -199,13 +199,7 @@ class TreeTranslator(FittedTranslator):
         self.gate_weight_ = np.ascontiguousarray(turned.weight(self.gate_weight_, codes))
         self.encoder_, self.vocabulary_, self.draw_seed_ = encoder, forest.vocabulary, seeds[2]
         self._record_provenance(forest)
-        if not result.converged and not result.interrupted and self.tol > 0:
-            warnings.warn(
-                f"EM stopped after max_iter={self.max_iter} iterations before gaining less than tol={self.tol} nats "
-                f"per pair; raise max_iter",
-                NotConvergedWarning,
-                stacklevel=2,
-            )
+        warn_unless_converged(result, self.max_iter, self.tol, "pair")
         return self
 
     def _paired(self, forest: Trees, y: Any) -> Trees:
@@ -274,9 +268,8 @@ class TreeTranslator(FittedTranslator):
         w = np.ones(batch.n_trees) if batch.sample_weight is None else batch.sample_weight
         share = np.average(np.exp(gt.log_proba(gate, codes)), axis=0, weights=w)
         params = MixtureParams(share / share.sum(), tree)
-        mixture._keep(
-            EMResult(params, result.history, result.converged, result.interrupted), batch, outputs, reorder=False
-        )
+        found = EMResult(params, result.history, result.converged, result.interrupted)
+        mixture._keep(Outcome(found, batch, outputs, reorder=False))
         self.outputs_ = mixture
         self.gate_weight_, self.gate_bias_ = np.ascontiguousarray(gate.weight), np.ascontiguousarray(gate.bias)
         self.history_, self.n_iter_, self.converged_ = list(result.history), len(result.history), result.converged

@@ -1,14 +1,13 @@
 """TreeUnionMixture: groups of trees by structure alone, by description length (Torsello and Hancock 2003)."""
 
 import logging
-import warnings
 from typing import Any, ClassVar, Literal, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import NDArray
 from sklearn.base import ClusterMixin, TransformerMixin
 
-from ...errors import NotConvergedWarning
+from ...errors import NotConvergedWarning, warn
 from ...forest.forest import Forest
 from ...progress import Progress
 from ..file_checks import check_array
@@ -198,10 +197,9 @@ class TreeUnionMixture(ClusterMixin, TransformerMixin, UnionReader):
         self._keep(self._search(samples, code), samples, code, forest)
         self._record_provenance(forest)
         if not self.converged_:
-            warnings.warn(
+            warn(
                 "the search ended before nothing more could shorten the description; raise max_rounds",
                 NotConvergedWarning,
-                stacklevel=2,
             )
         return self
 

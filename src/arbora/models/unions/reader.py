@@ -94,20 +94,6 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
         return Assignments(labels[new.sample_id], proba[new.sample_id], score[new.sample_id], new_group=True)
 
     def map_codes(self, forest: Forest, training: bool = False) -> tuple[Any, str]:
-        """Gains of the classes.
-
-        Parameters
-        ----------
-        forest : Forest
-            The trees.
-        training : bool, default False
-            Whether these are the trees of the fit.
-
-        Returns
-        -------
-        tuple[Any, str]
-            Codes of the trees, and what they are.
-        """
         return self.merge_gains(forest), "what each cluster would gain by taking the tree, in nats"
 
     def predict_proba(self, X: Any) -> Floats:

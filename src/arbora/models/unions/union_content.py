@@ -1,6 +1,5 @@
 """Content at the nodes of unions: which columns count, their values as the search takes them, and what they cost."""
 
-import warnings
 from collections.abc import Mapping
 from typing import Any, NamedTuple
 
@@ -8,7 +7,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import gammaln
 
-from ...errors import ContentWarning, SettingError
+from ...errors import ContentWarning, SettingError, warn
 from ...forest.content import Column
 from ...forest.content_rows import LABEL
 from ...forest.forest import Forest
@@ -84,11 +83,10 @@ def _bounded(values: Floats, name: str) -> Floats:
     """Values in standard deviations, those beyond all measure brought nearer; a warning says so."""
     far = int((np.abs(values) > LARGEST).sum())  # a missing value is not
     if far:
-        warnings.warn(
+        warn(
             f"column {name!r}: {far} values lie more than {LARGEST:,.0f} standard deviations of training trees from "
             f"their mean, and are taken as that far.  Are they in other units, or do they stand for missing ones?",
             ContentWarning,
-            stacklevel=4,
         )
     return np.clip(values, -LARGEST, LARGEST)
 

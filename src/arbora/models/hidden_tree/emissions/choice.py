@@ -1,14 +1,13 @@
 """Which columns a model takes, and by which families: what a user asks for, given what the trees have."""
 
 import logging
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import ContentWarning, SettingError
+from ....errors import ContentWarning, SettingError, warn
 from ....forest.content import Column
 from ....forest.content_rows import LABEL
 from ....forest.node_columns import natural_order
@@ -123,11 +122,7 @@ def emission_for(content: Any, forest: Trees) -> Emission:
             if content == "auto":
                 log.warning("column %r has no value and is left out", column)
                 continue
-            warnings.warn(
-                f"column {column!r} has no value in the training trees; it stays at its prior",
-                ContentWarning,
-                stacklevel=5,
-            )
+            warn(f"column {column!r} has no value in the training trees; it stays at its prior", ContentWarning)
         families.append((column, _family(column, str(given), summary)))
     if not families or [column for column, _ in families] == [LABEL]:
         return Labels(forest.n_labels)
@@ -153,7 +148,7 @@ def _family(column: str, given: str, summary: Summary) -> Family:
         raise SettingError(f"content: column {column!r} holds numbers beyond 1e75; give it in other units")
     spike = spike_line(column, summary)
     if spike is not None:
-        warnings.warn(spike, ContentWarning, stacklevel=5)
+        warn(spike, ContentWarning)
     return Gaussian(summary.mean, max(PRIOR_SHARE * summary.variance, 1e-200) if summary.variance > 0 else 1.0)
 
 
