@@ -8,11 +8,13 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
+from arbora import Forest
 from arbora.forest.sharing import share
 from arbora.jit import jit
 from arbora.models.hidden_tree import lanes, shard_passes
 from arbora.models.hidden_tree import node_posteriors as nodes
 from arbora.models.hidden_tree import switching_tree as st
+from arbora.models.hidden_tree import top_down_tree as down
 from arbora.models.hidden_tree.kernels import vectors
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
 from tests.unit.test_tree_model import READINGS, draw, random_forest
@@ -41,7 +43,7 @@ def test_logarithms_are_those_of_numpy():
 def results(monkeypatch, on, spec, params, forest, shared=True):
     """Everything that the passes say of a forest, in vectors or in plain loops."""
     monkeypatch.setattr(lanes, "VECTORS", on)
-    n = params.switch.shape[1]
+    n = params.transition.shape[-1]
     batch = Batch(spec, share(forest.arrays, spec.n_slots, shared=shared), None, 1)
     counts, total = batch.expected_counts(MixtureParams(np.full(n, 1.0 / n), params))
     given = batch.expected_counts(
@@ -80,11 +82,60 @@ def test_results_equal_those_of_plain_loops(monkeypatch, absent, structure, n_sl
     assert farthest(plain, results(monkeypatch, False, spec, params, forest, shared=False)) < 1e-12
 
 
+def wide_trees(rng, vocabulary):
+    """Trees of 600 to 1,500 children, whose products need logarithms where labels are not nearly certain."""
+    labels = [rng.integers(0, 3, int(rng.integers(600, 1500))) for _ in range(4)] + [np.zeros(1200, np.int64)]
+    tree = np.repeat(np.arange(len(labels)), [len(x) + 1 for x in labels])
+    root = np.concatenate([np.append(np.full(len(x), len(x)), -1) for x in labels])
+    parent = np.where(root < 0, -1, root + np.searchsorted(tree, tree))
+    slot = np.concatenate([np.append(np.arange(len(x)), -1) for x in labels])
+    label = np.concatenate([np.append(x, 0) for x in labels]).astype(np.int32)
+    return Forest.from_parents(parent, label, slot=slot, tree=tree, vocabulary=vocabulary)
+
+
+def top_down_case(structure, tied, n_slots, n_components, wide=False):
+    """A model, parameters with zeros among them, and trees; wide ones need logarithms in some components."""
+    rng = np.random.default_rng(n_components)
+    forest = random_forest(rng, 40, 30, n_slots=4)
+    if wide:
+        forest = Forest.concat([forest, wide_trees(rng, forest.vocabulary)])
+    spec = down.of_labels(n_slots, 3, 3, structure=structure, tied=tied, pooled=wide)  # else crowds are of new trees
+    params = spec.draw(rng, n_components)
+    params.emission[0, :, 0] = 0.0  # the first component knows no trees with the first label
+    params.emission[..., 1] = np.array([0.9999, 5e-5, 5e-5])[:, None]  # the second has no need of logarithms
+    params.transition[0, 0, :, 2] = [1.0, 0.0, 0.0]
+    params.root[:, 3] = [0.0, 1.0, 0.0]
+    return spec, params, forest
+
+
+@pytest.mark.parametrize(
+    ("structure", "tied"), [(None, False), (None, True), ("branching", False), ("state", False), ("state", True)]
+)
+@pytest.mark.parametrize(
+    ("n_slots", "n_components", "wide", "bound"), [(4, 5, False, 1e-12), (2, 11, False, 1e-12), (2, 4, True, 1e-10)]
+)  # of a thousand logarithms, the sum has no more digits
+def test_top_down_results_equal_those_of_plain_loops(monkeypatch, structure, tied, n_slots, n_components, wide, bound):
+    spec, params, forest = top_down_case(structure, tied, n_slots, n_components, wide)
+    found = results(monkeypatch, True, spec, params, forest)
+    assert np.isinf(found[0]).any()
+    assert np.isfinite(found[0]).any()
+    assert farthest(found, results(monkeypatch, False, spec, params, forest)) < bound
+    plain = results(monkeypatch, True, spec, params, forest, shared=False)
+    assert farthest(plain, results(monkeypatch, False, spec, params, forest, shared=False)) < bound
+
+
 def forget_crowds(kernels):
     def upward(units, *others):
         kernels.upward(units._replace(crowd=units.crowd[:0]), *others)
 
     return SimpleNamespace(upward=upward, downward=kernels.downward)
+
+
+def forget_crowds_below(kernels):
+    def downward(units, *others):
+        kernels.downward(units._replace(crowd=units.crowd[:0]), *others)
+
+    return SimpleNamespace(upward=kernels.upward, downward=downward)
 
 
 def forget_last_lane(kernels):
@@ -109,17 +160,27 @@ def test_a_planted_bug_is_found(monkeypatch, plant):
     rng = np.random.default_rng(4)
     forest = random_forest(rng, 40, 30, n_slots=4)
     spec = st.SwitchingTree.of_labels(2, 3, 3, pooled=True)
-    params = spec.draw(rng, 4)
-    wanted = results(monkeypatch, False, spec, params, forest)
-    assert farthest(results(monkeypatch, True, spec, params, forest), wanted) < 1e-12
-    monkeypatch.setattr(st, "KERNELS", st.KERNELS._replace(vectors=plant(st.KERNELS.vectors)))
-    assert farthest(results(monkeypatch, True, spec, params, forest), wanted) > 1e-12
+    finds(monkeypatch, st, plant, (spec, spec.draw(rng, 4), forest))
 
 
-def test_vectors_run_for_several_components_of_few_states(monkeypatch):
+@pytest.mark.parametrize("plant", [forget_crowds_below, forget_last_lane, lose_a_digit])
+def test_a_planted_top_down_bug_is_found(monkeypatch, plant):
+    finds(monkeypatch, down, plant, top_down_case("state", False, 2, 4))
+
+
+def finds(monkeypatch, module, plant, case):
+    """The comparison passes without the planted bug, and fails with it."""
+    wanted = results(monkeypatch, False, *case)
+    assert farthest(results(monkeypatch, True, *case), wanted) < 1e-12
+    monkeypatch.setattr(module, "KERNELS", module.KERNELS._replace(vectors=plant(module.KERNELS.vectors)))
+    assert farthest(results(monkeypatch, True, *case), wanted) > 1e-12
+
+
+@pytest.mark.parametrize(("module", "of_labels"), [(st, st.SwitchingTree.of_labels), (down, down.of_labels)])
+def test_vectors_run_for_several_components_of_few_states(monkeypatch, module, of_labels):
     ran = []
     spy = SimpleNamespace(upward=lambda units, *_: ran.append(len(units.label)), downward=None)
-    monkeypatch.setattr(st, "KERNELS", st.KERNELS._replace(vectors=spy))
+    monkeypatch.setattr(module, "KERNELS", module.KERNELS._replace(vectors=spy))
     forest = random_forest(np.random.default_rng(0), 5, 5)
     batch_of = share(forest.arrays, 3)
     for on, n_states, n_components, expected in (
@@ -130,7 +191,7 @@ def test_vectors_run_for_several_components_of_few_states(monkeypatch):
     ):
         ran.clear()
         monkeypatch.setattr(lanes, "VECTORS", on)
-        spec = st.SwitchingTree.of_labels(3, 3, n_states)
+        spec = of_labels(3, 3, n_states)
         Batch(spec, batch_of, None, 1).log_likelihood(spec.draw(np.random.default_rng(0), n_components))
         assert len(ran) == expected
 

@@ -81,7 +81,7 @@ def _messages(kernels: Kernels, n_units: int, n_states: int, n_components: int, 
     """Arrays for the messages of a shard, not set to anything."""
     lanes = lane_shape(n_components)
     before: tuple[int, ...] = ()
-    if kernels.vectors is not None and in_vectors(n_states, n_components):
+    if in_vectors(n_states, n_components):
         before, lanes = (lanes[0] // ud.LANES,), (ud.LANES,)
     of = kernels.many.Messages
     shapes = [(n_states,)] * kernels.by_state + [()] * (len(of._fields) - kernels.by_state)

@@ -21,6 +21,7 @@ from .emissions import Emission, emission_of
 from .emissions.labels import Labels
 from .kernels import top_down as td
 from .kernels import top_down_single as single
+from .kernels import top_down_vectors as vectors
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
 from .shard_passes import Kernels, Upward, empty_statistics, run_downward, run_upward
 from .slot_rates import slot_rates
@@ -36,7 +37,7 @@ STRUCTURES = (None, "branching", "state")
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(td, single, None, 3)
+KERNELS = Kernels(td, single, vectors, 3)
 
 
 @dataclass(frozen=True)

@@ -57,29 +57,34 @@ def _times(x, u, out, v):
 
 
 @jit
-def _in_logs(units, flow, messages, d, k, log_out):
-    """Logarithms of the product of unit d in lane k, into log_out[state]; the largest of them."""
+def rescue(units, factors, d, k, up_out, logs):
+    """Write the product of unit d in lane k, scaled to a maximum of one, by logarithms; log of its scale.
+
+    `factors` is (emission, miss, tail, through) of these lanes, and `logs` is room for a number for each state.
+    """
     label, slot, _, child_start, child = units
-    through = messages.through
+    emission, miss, tail, through = factors
     lo, hi = child_start[d], child_start[d + 1]
-    shaped = flow.tail.shape[0] > 0
+    shaped = tail.shape[0] > 0
     top = -np.inf
-    for i in range(log_out.shape[0]):
+    for i in range(logs.shape[0]):
         total = 0.0
         if label[d] >= 0:
-            total += np.log(flow.emission[label[d], i, k])
+            total += np.log(emission[label[d], i, k])
         if shaped:
-            total += np.log(flow.tail[slot[child[hi - 1]] + 1 if hi > lo else 0, i, k])
+            total += np.log(tail[slot[child[hi - 1]] + 1 if hi > lo else 0, i, k])
         due = 0
         for e in range(lo, hi):
             v = child[e]
             total += np.log(through[v, i, k])
             if shaped:
                 for l in range(due, slot[v]):
-                    total += np.log(flow.miss[l, i, k])
+                    total += np.log(miss[l, i, k])
             due = slot[v] + 1
-        log_out[i] = total
+        logs[i] = total
         top = max(top, total)
+    for i in range(logs.shape[0]):
+        up_out[d, i, k] = 0.0 if top == -np.inf else np.exp(logs[i] - top)
     return top
 
 
@@ -120,11 +125,8 @@ def upward(units, flow, messages_out):
                 low[k] = min(low[k], up[d, i, k])
         for k in range(n_lanes):
             if low[k] < LEAST and top[k] < MIDDLE:
-                best = _in_logs(units, flow, messages_out, d, k, logs)
-                top[k] = 0.0 if best == -np.inf else 1.0
-                shift[k] = best
-                for i in range(n_states):
-                    up[d, i, k] = 0.0 if best == -np.inf else np.exp(logs[i] - best)
+                shift[k] = rescue(units, (emission, miss, tail, through), d, k, up, logs)
+                top[k] = 0.0 if shift[k] == -np.inf else 1.0
         for k in range(n_lanes):
             if top[k] > 0.0:
                 log_prob[d, k] = np.log(top[k]) + shift[k]
@@ -158,7 +160,7 @@ def _start_roots(root, up, weighted, pull_out):
             total = 0.0
             for i in range(n_states):
                 total += root[i, k] * up[r, i, k]
-            share = weight[t, k] / total if total > 0.0 else 0.0
+            share = min(weight[t, k] / total, CEILING) if total > 0.0 else 0.0
             for i in range(n_states):
                 pull_out[r, i, k] = root[i, k] * share
 

@@ -108,7 +108,7 @@ def downward(units, flow, messages, weighted, posterior_out, sums_out):
         total = 0.0
         for i in range(n_states):
             total += root[i] * up[tree_root[t], i]
-        share = weight[t] / total if total > 0.0 else 0.0
+        share = min(weight[t] / total, CEILING) if total > 0.0 else 0.0
         for i in range(n_states):
             pull[tree_root[t], i] = root[i] * share
     posterior = np.empty(n_states)

@@ -173,15 +173,58 @@ def at_least(typingctx, row, bound):
     return row(row, types.float64), codegen
 
 
+def _best(builder, relation, row, value):
+    """The number of each lane that stands in the relation to those of all other states."""
+    first, *others = _parts(builder, row, value)
+    for x in others:
+        first = builder.select(builder.fcmp_ordered(relation, x, first), x, first)
+    return first
+
+
 @intrinsic
-def where_less(typingctx, vector, bound, number, other):
-    """The number where the vector is below the bound, else the other vector."""
+def smallest(typingctx, row):
+    """Least number over the states."""
 
     def codegen(context, builder, sig, args):
-        x, limit, low, high = args
-        return builder.select(builder.fcmp_ordered("<", x, _spread(builder, limit)), _spread(builder, low), high)
+        return _best(builder, "<", row, args[0])
 
-    return VECTOR(VECTOR, types.float64, types.float64, VECTOR), codegen
+    return VECTOR(row), codegen
+
+
+@intrinsic
+def largest(typingctx, row):
+    """Largest number over the states."""
+
+    def codegen(context, builder, sig, args):
+        return _best(builder, ">", row, args[0])
+
+    return VECTOR(row), codegen
+
+
+@intrinsic
+def some_below(typingctx, left, left_bound, right, right_bound):
+    """Whether in some lane both vectors are below their bounds."""
+
+    def codegen(context, builder, sig, args):
+        x, x_bound, y, y_bound = args
+        low, high = (builder.fcmp_ordered("<", v, _spread(builder, b)) for v, b in ((x, x_bound), (y, y_bound)))
+        bits = builder.bitcast(builder.and_(low, high), ir.IntType(WIDTH))
+        return builder.icmp_unsigned("!=", bits, bits.type(0))
+
+    return types.boolean(VECTOR, types.float64, VECTOR, types.float64), codegen
+
+
+@intrinsic
+def where_less(typingctx, row, bound, number, other):
+    """The number where the row is below the bound, else the other row."""
+
+    def codegen(context, builder, sig, args):
+        value, limit, low, high = args
+        limit, low = _spread(builder, limit), _spread(builder, low)
+        pairs = zip(_parts(builder, row, value), _parts(builder, row, high), strict=True)
+        return _whole(builder, [builder.select(builder.fcmp_ordered("<", x, limit), low, y) for x, y in pairs])
+
+    return (row(row, types.float64, types.float64, other), codegen) if row == other else None
 
 
 _LN2 = (6.93147180369123816490e-01, 1.90821492927058770002e-10)  # high and low part
