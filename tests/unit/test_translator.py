@@ -180,6 +180,25 @@ def test_stores_and_threads_do_not_change_the_result(tmp_path):
     np.testing.assert_allclose(stored.predict_proba(stores[0]), whole.predict_proba(x), atol=1e-4)
 
 
+def test_dask_gives_the_same_bits(tmp_path):
+    dask = pytest.importorskip("distributed")
+    stores = [
+        ab.ForestStore.write(ab.Forest.from_nested(trees), tmp_path / name, shard_nodes=9)
+        for trees, name in ((INPUTS, "x"), (OUTPUTS, "y"))
+    ]
+    alone = small().fit(*stores)
+    with (
+        dask.LocalCluster(n_workers=1, threads_per_worker=2, processes=False, dashboard_address=None) as cluster,
+        dask.Client(cluster) as client,
+        ab.distributed(client),
+    ):
+        far = small().fit(*stores)
+        scores = far.score_samples(*stores)
+    assert far.history_ == alone.history_
+    assert np.array_equal(far.gate_weight_, alone.gate_weight_)
+    assert np.array_equal(scores, alone.score_samples(*stores))
+
+
 def test_codes_of_a_mixture_and_given_encoders(tmp_path):
     for encoder in ("mixture", ab.TreePatterns(("labels",)), ab.HiddenTreeMixture(2, 2, max_iter=3, random_state=0)):
         fit = small(encoder=encoder, n_draws=3).fit(INPUTS, OUTPUTS)
