@@ -179,7 +179,6 @@ def test_help_has_examples():
         ("a,b\n", "a header and no rows"),
         ("a,b\n1,2\n3\n", "line 3: 1 cells; wanted 2"),
         ("a,b\n1,2\n3,x\n", "line 3, column 'b': 'x'"),
-        ("a,b\n1,2\n3,\n", "line 3, column 'b': nothing"),
         ("a,b\n1,2\n3,1e999\n", "wanted a finite number"),
     ],
 )
@@ -189,6 +188,28 @@ def test_bad_tables_are_told_in_one_line(tmp_path, text, told):
     done = run("hierarchy", path, code=1)
     assert told in done.stderr
     assert done.stderr.count("\n") == 1
+
+
+def test_missing_cells_are_integrated_out_or_refused(table, tmp_path):
+    lines = table.read_text().splitlines()
+    lines[3], lines[15] = "r2,,0.5,low", "r14,9.1,NA,high"
+    table.write_text("\n".join(lines) + "\n")
+    page, groups, model = tmp_path / "p.html", tmp_path / "g.csv", tmp_path / "m.arbora"
+    files = ("--report", page, "--output", groups, "--save", model)
+    done = run("hierarchy", table, "--classes", "kind", "--model", "dpgmm", *FAST, *files)
+    assert "2 missing cells (5.0%), integrated out" in done.stdout
+    assert "2 cells of 40 had no value" in page.read_text()
+    kind = {row["name"]: row["level_1"] for row in csv.DictReader(groups.read_text().splitlines())}
+    assert kind["r2"] == kind["r0"] != kind["r19"] == kind["r14"]
+    again = run("predict", model, table, "--classes", "kind", "--json")
+    assert [row["name"] for row in json.loads(again.stdout)][2] == "r2"
+    page.unlink()
+    run("report", model, table, "--classes", "kind", "--output", page)
+    told = run("hierarchy", table, "--classes", "kind", "--model", "bhmc", code=1).stderr
+    assert "line 4, column 'x': nothing" in told
+    assert "nhcm, dpgmm" in told
+    told = run("hierarchy", table, code=1).stderr
+    assert "give --classes kind" in told
 
 
 @pytest.mark.parametrize(

@@ -11,11 +11,14 @@ from tests.reference.infinite import set_partitions
 
 
 def log_marginal(x, sub, prior):
-    """log p(rows of one cluster) by the matrix-t density; `prior` has scale0, dof0, kappa0, spread."""
-    n, d = x.shape
+    """log p(rows of one cluster) by the matrix-t density; `prior` has scale0, dof0, kappa0, spread.
+
+    x is [row, column], or a stack of such.
+    """
+    n, d = x.shape[-2:]
     member = (np.asarray(sub)[:, None] == np.unique(sub)).astype(float)
     rows = np.eye(n) + prior["spread"] * member @ member.T + np.ones((n, n)) / prior["kappa0"]
-    psi = prior["scale0"] + x.T @ np.linalg.solve(rows, x)
+    psi = prior["scale0"] + np.swapaxes(x, -1, -2) @ np.linalg.solve(rows, x)
     v = prior["dof0"]
     value = multigammaln((v + n) / 2, d) - multigammaln(v / 2, d) - n * d / 2 * np.log(np.pi)
     value += v / 2 * np.linalg.slogdet(prior["scale0"])[1] - (v + n) / 2 * np.linalg.slogdet(psi)[1]
@@ -26,7 +29,24 @@ def log_likelihood(x, z, g, prior):
     """log p(all rows | sub-clusters, clusters)."""
     z = np.asarray(z)
     home = np.asarray(g)[z]
-    return sum(log_marginal(x[home == r], z[home == r], prior) for r in np.unique(home))
+    return sum(log_marginal(x[..., home == r, :], z[home == r], prior) for r in np.unique(home))
+
+
+def stretched(n=41, reach=7.0, scale=0.7):
+    """Nodes and weights of a rule for integrals over a heavy-tailed number: sinh of a grid."""
+    u = np.linspace(-reach, reach, n)
+    return scale * np.sinh(u), scale * np.cosh(u) * (u[1] - u[0])
+
+
+def log_likelihood_of_seen(x, z, g, prior):
+    """log p(cells that are not nan | sub-clusters, clusters): the missing ones integrated out on a grid."""
+    cells = np.argwhere(np.isnan(x))
+    node, weight = stretched()
+    grid = np.stack(np.meshgrid(*[node] * len(cells), indexing="ij"), axis=-1).reshape(-1, len(cells))
+    log_weight = np.log(np.stack(np.meshgrid(*[weight] * len(cells), indexing="ij"), axis=-1)).sum(axis=-1).ravel()
+    whole = np.repeat(x[None], len(grid), axis=0)
+    whole[:, cells[:, 0], cells[:, 1]] = grid
+    return np.logaddexp.reduce(log_weight + log_likelihood(whole, z, g, prior))
 
 
 def crp(sizes, concentration):
@@ -65,7 +85,8 @@ def states(n, kind):
 def posterior(x, kind, a0, a1, prior, temper=1.0):
     """Probability of every state."""
     every = states(len(x), kind)
-    logs = [log_prior(z, g, kind, a0, a1) + temper * log_likelihood(x, z, g, prior) for z, g in every]
+    likelihood = log_likelihood_of_seen if np.isnan(x).any() else log_likelihood
+    logs = [log_prior(z, g, kind, a0, a1) + temper * likelihood(x, z, g, prior) for z, g in every]
     prob = np.exp(np.array(logs) - np.logaddexp.reduce(logs))
     return dict(zip(every, prob, strict=True))
 

@@ -89,16 +89,16 @@ class WrongPredictive(gs.NestedGibbs):
 class OnlySplits(gs.NestedGibbs):
     """Only splits and mergers move data: what Gibbs would mend shows."""
 
-    def _move_data(self, rng, state):
+    def _move_data(self, rng, x, state):
         hyper = self.hyper(state.concentration, state.scales)
         z = state.subcluster.copy()
-        pool = self._filled(z, state.cluster, hyper, 2 * len(state.cluster) + 40)
+        pool = self._filled(self.x, z, state.cluster, hyper, 2 * len(state.cluster) + 40)
         tries = 12
         while tries:
             made, accepted = split_merge(rng, self.x, z, pool, self.proposal(hyper), (tries, 1))
             tries -= made
             if accepted:
-                pool = self._filled(z, pool.home, hyper, len(pool.home))
+                pool = self._filled(self.x, z, pool.home, hyper, len(pool.home))
         used, z = np.unique(z, return_inverse=True)
         return z, np.unique(pool.home[used], return_inverse=True)[1], 0
 

@@ -7,6 +7,7 @@ from sklearn.metrics import adjusted_rand_score
 from arbora.models.gaussian import sampler as gs
 from arbora.models.gaussian.kernels import blocks as bl
 from arbora.models.gaussian.kernels import nested_gaussian as ng
+from arbora.models.gaussian.kernels import seating
 from arbora.models.gaussian.kernels import split_merge as sm
 from tests.reference import nested_gaussian as reference
 
@@ -32,7 +33,7 @@ def a_state(rng, n, kind):
 
 
 def filled(sampler, z, g, hyper):
-    return sampler._filled(z, g, hyper, len(g) + 8)
+    return sampler._filled(sampler.x, z, g, hyper, len(g) + 8)
 
 
 @pytest.mark.parametrize("kind", KINDS)
@@ -49,7 +50,7 @@ def test_weights_of_a_datum_are_ratios_of_joint_probabilities(kind, d):
         without[n] = -1
         pool = filled(sampler, without, g, hyper)
         weight = np.empty(40)
-        many = ng._weigh(pool, hyper, x, n, ng.prior_predictive(x, hyper), (np.empty(d), weight))
+        many = seating.weigh(pool, hyper, x, n, seating.prior_predictive(x, hyper), (np.empty(d), weight))
         subs = pool.subs[: pool.n_used[0]]
         options = [(int(t), int(g[t])) for t in subs]
         if kind != "single":
@@ -105,9 +106,9 @@ def test_pool_after_a_sweep_is_that_built_from_scratch(kind):
     sampler = gs.NestedGibbs(x, setting)
     hyper = sampler.hyper(np.array([0.8, 1.3]), setting.low)
     z, g = a_state(rng, 60, kind)
-    pool = sampler._filled(z, g, hyper, 64)
-    assert ng.sweep(rng, x, 0, z, pool, hyper) == 60
-    again = sampler._filled(z, pool.home, hyper, len(pool.home))
+    pool = sampler._filled(sampler.x, z, g, hyper, 64)
+    assert seating.sweep(rng, x, 0, z, pool, hyper) == 60
+    again = sampler._filled(sampler.x, z, pool.home, hyper, len(pool.home))
     used, clusters = pool.subs[: pool.n_used[0]], pool.clusters[: pool.n_used[1]]
     assert set(used) == set(again.subs[: again.n_used[0]])
     for name in ("number", "total", "mean", "shrink", "constant"):
@@ -125,8 +126,8 @@ def test_a_full_pool_stops_the_sweep_and_a_larger_one_goes_on():
     sampler = gs.NestedGibbs(x, setting)
     hyper = sampler.hyper(np.array([1e6, 1.0]), setting.low)
     z = np.full(30, -1)
-    pool = sampler._filled(z, np.zeros(0, np.int64), hyper, 4)
-    stopped = ng.sweep(rng, x, 0, z, pool, hyper)
+    pool = sampler._filled(sampler.x, z, np.zeros(0, np.int64), hyper, 4)
+    stopped = seating.sweep(rng, x, 0, z, pool, hyper)
     assert 0 < stopped < 30
     assert (z[stopped:] == -1).all()
     many = gs.NestedGibbs(x, setting._replace(concentration=(1e6, 0.0)))
@@ -169,9 +170,9 @@ def test_log_joint_equals_the_dense_one(kind, d):
 def test_drawing_an_index_follows_the_weights():
     rng = np.random.default_rng(0)
     log_weight = np.log([0.2, 0.5, 0.3])
-    drawn = [ng.draw_index(rng, log_weight + 700.0, 3) for _ in range(4000)]
+    drawn = [seating.draw_index(rng, log_weight + 700.0, 3) for _ in range(4000)]
     assert np.allclose(np.bincount(drawn) / 4000, [0.2, 0.5, 0.3], atol=0.03)
-    assert ng.draw_index(rng, np.array([-np.inf, 0.0]), 2) == 1
+    assert seating.draw_index(rng, np.array([-np.inf, 0.0]), 2) == 1
 
 
 def test_each_kernel_has_one_signature():
@@ -185,6 +186,14 @@ def test_each_kernel_has_one_signature():
             state = sampler.init(rng)
             for _ in range(2):
                 state, _ = sampler.step(rng, state)
-    for kernel in (ng.sweep, ng.build, sm.split_merge, sm._propose, bl.seat_blocks, bl.cluster_score, bl.draw_scales):
+    for kernel in (
+        seating.sweep,
+        ng.build,
+        sm.split_merge,
+        sm._propose,
+        bl.seat_blocks,
+        bl.cluster_score,
+        bl.draw_scales,
+    ):
         if hasattr(kernel, "signatures"):  # not if uncompiled
             assert len(kernel.signatures) <= 1, kernel.__name__  # none where a cached caller holds it

@@ -65,7 +65,7 @@ def hierarchy(
     """Sort the rows of a table of numbers into groups of groups.
 
     The delimiter, a header and a first column of names are detected; give --names, --classes or --columns if that
-    fails.
+    fails.  nhcm and dpgmm take rows with missing cells (empty, NA, NaN, null, None or ?) and integrate them out.
 
     \b
     Examples:
@@ -94,7 +94,8 @@ def hierarchy(
             files.need_matplotlib()
         estimator = _estimator(model, prior, scaling, sweeps, chains, seed)
         chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
-        data = read_table(table, header=header, names=names, target=classes, columns=chosen)
+        missing = estimator.takes_missing()
+        data = read_table(table, header=header, names=names, target=classes, columns=chosen, missing=missing)
         with teller.working(f"sampling {type(estimator).__name__}"):
             estimator.fit(data.X)
         estimator.names_ = data.names
@@ -127,7 +128,8 @@ def _write(estimator: Any, data: Any, verdict: Any, paths: dict[str, Path], tell
     if "--picture" in paths:
         from .. import plot
 
-        figure = plot.hierarchy_overview(data.X, estimator.level_labels_, estimator.hierarchy_)
+        rows = estimator.filled(data.X) if estimator.takes_missing() else data.X
+        figure = plot.hierarchy_overview(rows, estimator.level_labels_, estimator.hierarchy_)
         files.write_bytes(paths["--picture"], plot.png_bytes(figure))
     if "--save" in paths:
         estimator.save(paths["--save"])
@@ -164,7 +166,7 @@ def predict_rows(
     if len(tables) != 1:
         raise usage("PATH", f"{len(tables)} given; wanted one table for a model of rows")
     files.check_outputs([files.Output("--output", output, files.TABLES)], [tables[0], path])
-    data = read_table(tables[0], target=classes, **trained_table(estimator))
+    data = read_table(tables[0], target=classes, missing=estimator.takes_missing(), **trained_table(estimator))
     if data.X.shape[1] != estimator.n_features_in_:
         raise ReadError(
             f"{tables[0]}: {data.X.shape[1]} columns of numbers; wanted {estimator.n_features_in_}, as the model was "
@@ -257,6 +259,7 @@ def _facts(estimator: Any, data: Any, model: str) -> dict[str, Any]:
         "model": model,
         "n_rows": len(data.X),
         "columns": data.columns,
+        "n_missing_cells": int((data.X != data.X).sum()),
         "levels": levels,
         "log_joint": getattr(estimator, "log_joint_", None),
         "newick": estimator.hierarchy_.merged().to_newick() if len(data.X) <= 200 else None,
@@ -271,6 +274,9 @@ def _show(found: dict[str, Any], verdict: Any) -> None:
     show_verdict(verdict, console)
     size = f"{counted(found['n_rows'], 'row')}, {counted(len(found['columns']), 'column')}"
     console.print(f"{size}, model {found['model']}")
+    if found["n_missing_cells"]:
+        share = found["n_missing_cells"] / found["n_rows"] / len(found["columns"])
+        console.print(f"{counted(found['n_missing_cells'], 'missing cell')} ({share:.1%}), integrated out")
     for l, level in enumerate(found["levels"], start=1):
         low, high = level["groups_interval"]
         sizes = ", ".join(map(str, level["sizes"][:20])) + (", ..." if len(level["sizes"]) > 20 else "")

@@ -102,4 +102,4 @@ def _table(fitted: Any, paths: list[Path], names: str | None, classes: str | Non
         how["names"] = names
     if columns is not None:
         how["columns"] = [name.strip() for name in columns.split(",") if name.strip()]
-    return read_table(paths[0], target=classes, **how)
+    return read_table(paths[0], target=classes, missing=fitted.takes_missing(), **how)

@@ -25,7 +25,8 @@ _DELIMITERS = ",;\t|"
 # What Python's float takes besides (1_000, digits of other scripts, nan, infinity) is more often a name than a number.
 _NUMBER = re.compile(r"[ \t]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t]*")
 _DECIMAL_COMMA = re.compile(r"[ \t]*[-+]?[0-9]*,[0-9]+(?:[eE][-+]?[0-9]+)?[ \t]*")
-_NO_VALUE = {"", "na", "n/a", "nan", "null", "none", "inf", "infinity", "?"}  # what stands where a number is not there
+_MISSING = {"", "na", "n/a", "nan", "null", "none", "?"}  # what stands where a number is not there ...
+_NO_VALUE = {*_MISSING, "inf", "infinity"}  # ... and what is none
 
 
 class NumberTable(NamedTuple):
@@ -44,14 +45,16 @@ def read_table(
     names: str | None = None,
     target: str | None = None,
     columns: Sequence[str] | None = None,
+    missing: bool = False,
 ) -> NumberTable:
     """Read a table of numbers; the delimiter is a comma, semicolon, tab or bar, whichever the first line has most of.
 
     A number has ASCII digits, perhaps a sign, a point and an exponent, and nothing else.  Without `header` the first
     line is one if a cell of it is no number.  `names` and `target` are columns (a name, or a number from 1) with names
     and classes of rows; a first column is taken for names if none is given and a cell of it is no number.  `columns`
-    are those to use, all other ones by default.  A cell that is no number is refused with its line, and so are rows of
-    another width, and rows of several lines: a stray quote makes them.
+    are those to use, all other ones by default.  With `missing`, an empty cell, or one of NA, N/A, NaN, null, None and
+    ?, is nan.  Any other cell that is no number is refused with its line, and so are rows of another width, and rows of
+    several lines: a stray quote makes them.
     """
     where = os.fspath(path)
     try:
@@ -84,7 +87,7 @@ def read_table(
         use = [c for c in range(width) if c not in (of_names, of_target)]
     if not use:
         raise ReadError(f"{where}: no column of numbers is left; wanted one or more")
-    X = np.array([[_number(cells[c], where, line, title[c]) for c in use] for line, cells in body])
+    X = np.array([[_number(cells[c], where, line, title[c], missing) for c in use] for line, cells in body])
     told = [cells[of_names] if of_names is not None else str(n + 1) for n, (_, cells) in enumerate(body)]
     known = None if of_target is None else [cells[of_target] for _, cells in body]
     return NumberTable(X, [title[c] for c in use], told, known)
@@ -151,17 +154,22 @@ def _holds_names(body: list[tuple[int, list[str]]], where: str, column: str) -> 
     return bool(words) or len(others) == len(body)
 
 
-def _number(cell: str, where: str, line: int, column: str) -> float:
+def _number(cell: str, where: str, line: int, column: str, missing: bool) -> float:
     if not _is_number(cell):
+        if missing and cell.strip().lower() in _MISSING:
+            return math.nan
         found = f"{cell!r}" if cell.strip() else "nothing"
-        raise ReadError(
-            f"{where}, line {line}, column {column!r}: {found}; wanted a number: fill it in, drop the row, "
-            "or choose other columns"
-        )
+        raise ReadError(f"{where}, line {line}, column {column!r}: {found}; wanted a number: {_advice(cell, column)}")
     value = float(cell)
     if not math.isfinite(value):
         raise ReadError(f"{where}, line {line}, column {column!r}: {cell.strip()}; wanted a finite number")
     return value
+
+
+def _advice(cell: str, column: str) -> str:
+    if _has_no_value(cell):
+        return "fill it in, drop the row, choose other columns, or use a model that takes missing cells (nhcm, dpgmm)"
+    return f"mend it, leave the column out, or give --classes {column} or --names {column} if it is not data"
 
 
 def _find(name: str | None, title: list[str], where: str, what: str) -> int | None:

@@ -29,6 +29,7 @@ MOST_NAMED = 5  # columns in a message
 _NUMBER = re.compile(r"[ \t]*[-+]?(?:[0-9]+\.?[0-9]*|\.[0-9]+)(?:[eE][-+]?[0-9]+)?[ \t]*")
 
 WANTED = "wanted a number in every cell: fill it in, or leave out the row or the column"
+FILLING = "; DPGaussianMixture and NHCM take rows with missing cells"
 
 
 class Columns(NamedTuple):
@@ -43,11 +44,19 @@ class Columns(NamedTuple):
 # ---- cells ----------------------------------------------------------------------------------------------------------
 
 
-def read_rows(estimator: Any, X: Any, reset: bool) -> Floats:
-    """The rows as finite doubles, checked by scikit-learn; what is missing or masked is refused by row and column."""
-    X = _unmasked(X)
+def read_rows(estimator: Any, X: Any, reset: bool, missing: bool = False) -> Floats:
+    """The rows as doubles, checked by scikit-learn.
+
+    With `missing`, cells that are nan, missing or masked become nan, but every row must have a value, and in training
+    every column.  Without, they are refused by row and column.
+    """
+    X = _unmasked(X, missing)
     if hasattr(X, "isna") and getattr(X, "ndim", 0) == 2:
-        _refuse(np.asarray(X.isna(), bool), "missing", X)
+        gone = np.asarray(X.isna(), bool)
+        if not missing:
+            _refuse(gone, "missing", X)
+        elif gone.any():
+            X = X.astype(object).mask(gone, np.nan)
     _refuse_text(X)
     try:
         with np.errstate(over="ignore"):
@@ -57,18 +66,31 @@ def read_rows(estimator: Any, X: Any, reset: bool) -> Floats:
     except TypeError:
         _refuse(_missing(X), "missing", X)
         raise
-    _refuse(np.isnan(rows), "NaN", X)
+    if missing:
+        _refuse_empty(np.isnan(rows), reset)
+    else:
+        _refuse(np.isnan(rows), "NaN", X)
     for value in (np.inf, -np.inf):
         _refuse(rows == value, str(value), X)
     return np.asarray(rows)
 
 
-def _unmasked(X: Any) -> Any:
-    """The data of a masked array in which nothing is masked."""
+def _refuse_empty(missing: NDArray[np.bool_], training: bool) -> None:
+    """Raise where nothing is known of a row, or in training of a column."""
+    for axis, what in ((0, "column"), (1, "row")) if training else ((1, "row"),):
+        empty = np.flatnonzero(missing.all(axis=axis))
+        if len(empty):
+            raise RowsError(f"{what} {empty[0]} has no value at all; wanted one or more: leave the {what} out")
+
+
+def _unmasked(X: Any, missing: bool) -> Any:
+    """The data of a masked array; masked cells are nan if they may be missing, and refused otherwise."""
     if isinstance(X, (list, tuple)) and any(isinstance(row, np.ma.MaskedArray) for row in X):
         X = np.ma.array(X)
     if not isinstance(X, np.ma.MaskedArray):
         return X
+    if missing:
+        return np.where(np.ma.getmaskarray(X), np.nan, np.ma.getdata(X).astype(np.float64))
     if X.ndim == 2:
         _refuse(np.ma.getmaskarray(X), "masked", X)
     return np.ma.getdata(X)
@@ -114,20 +136,22 @@ def _refuse(bad: NDArray[np.bool_], what: str, X: Any) -> None:
         where = [f"row {row} ({X.index[row]})", f"column {column} ({X.columns[column]})"]
     n_more = int(bad.sum()) - 1
     more = f"; {n_more} more cells are" if n_more > 1 else "; one more cell is" if n_more else ""
-    raise RowsError(f"{', '.join(where)}: {what}{more}; {WANTED}")
+    instead = FILLING if what in ("missing", "masked", "NaN") else ""
+    raise RowsError(f"{', '.join(where)}: {what}{more}; {WANTED}{instead}")
 
 
 # ---- scales ---------------------------------------------------------------------------------------------------------
 
 
 def measure(rows: Floats) -> Columns:
-    """Mean and deviation of each column, whatever its scale, and whether it varies."""
-    largest = np.abs(rows).max(axis=0)
+    """Mean and deviation of the values of each column, whatever its scale, and whether it varies."""
+    gaps = np.isnan(rows).any()
+    largest = (np.nanmax if gaps else np.max)(np.abs(rows), axis=0)
     power = np.frexp(largest)[1]
     near_one = np.ldexp(rows, -power)
-    spread = near_one.std(axis=0)
+    mean, spread = (f(near_one, axis=0) for f in ((np.nanmean, np.nanstd) if gaps else (np.mean, np.std)))
     varies = spread > ROUNDING * np.ldexp(largest, -power)
-    return Columns(np.ldexp(near_one.mean(axis=0), power), np.ldexp(spread, power), largest, varies)
+    return Columns(np.ldexp(mean, power), np.ldexp(spread, power), largest, varies)
 
 
 def root_mean_square(values: Floats) -> float:

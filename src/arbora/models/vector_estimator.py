@@ -79,6 +79,15 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
             if name != "self":
                 setattr(self, name, value)
 
+    def takes_missing(self) -> bool:
+        """Whether cells may be missing."""
+        return False
+
+    def __sklearn_tags__(self) -> Any:
+        tags = super().__sklearn_tags__()
+        tags.input_tags.allow_nan = self.takes_missing()
+        return tags
+
     # ---- rows in, numbers of the model out ----------------------------------------------------------------------
 
     def _take(self, X: Any) -> Floats:
@@ -86,7 +95,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
 
         Where no column changes, the first stands for all, and the rows are zeros.
         """
-        rows = read_rows(self, X, reset=True)
+        rows = read_rows(self, X, reset=True, missing=self.takes_missing())
         columns = measure(rows)
         self._note_columns(X, len(rows), columns)
         scaling = self._scaling_for(columns.spread[columns.varies])
@@ -94,7 +103,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         self.offset_, self.unit_ = columns.mean, units(columns, scaling)
         self._record_provenance(rows)
         inside = self._inward(rows)
-        return inside if columns.varies.any() else np.zeros_like(inside)
+        return inside if columns.varies.any() else np.where(np.isnan(inside), np.nan, 0.0)
 
     def _note_columns(self, X: Any, n_rows: int, columns: Columns) -> None:
         """Keep the names of rows and columns, and which columns the model looks at."""
@@ -112,11 +121,14 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
     def _give(self, X: Any) -> Floats:
         """Rows to predict for, checked against the training set, in the space of the model."""
         check_is_fitted(self)
-        given = read_rows(self, X, reset=False)
+        given = read_rows(self, X, reset=False, missing=self.takes_missing())
         tell_changed(given, self.offset_, self.varying_columns_, self.columns_)
         with np.errstate(over="ignore"):
             rows = self._inward(given)
-        far = np.flatnonzero(~(np.abs(rows) < FARTHEST).all(axis=1))
+        near = np.abs(rows) < FARTHEST
+        if self.takes_missing():
+            near |= np.isnan(given[:, self.varying_columns_])
+        far = np.flatnonzero(~near.all(axis=1))
         if len(far):
             raise RowsError(
                 f"row {far[0]} is {FARTHEST:g} times farther from the training rows than these are from each other; "

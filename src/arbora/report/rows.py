@@ -49,10 +49,17 @@ def _check(model: Any, data: Any, context: Context) -> Floats:
     return rows
 
 
+def _missing_line(n_missing: int, n_cells: int) -> str:
+    missing = counted(n_missing, "cell")
+    return f"{missing} of {n_cells} had no value and were integrated out; pictures show their posterior means"
+
+
 def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
     """The page of a model over rows; they must be those it was fitted to, which is what its tree holds."""
     levels = np.asarray(model.level_labels_)
     rows = _check(model, data, context)
+    n_missing = int(np.isnan(rows).sum())
+    rows = model.filled(rows) if n_missing else rows
     names = [str(name) for name in (model.names_ if context.names is None else context.names)]
     tree = model.hierarchy_
     order = np.lexsort(tuple(tree.nodes_at(level) for level in range(tree.n_levels, -1, -1)))
@@ -76,7 +83,7 @@ def gather_rows(model: Any, data: Any, context: Context) -> dict[str, Any]:
         "noun": "group",
         "item": "row",
         "notes": [],
-        "lines": [],
+        "lines": [_missing_line(n_missing, rows.size)] if n_missing else [],
         "warned": [],
         "tiles": _tiles(rows, levels, runs, target, _intervals(model, levels)),
         "level_names": [level_name(run) for run in runs],

@@ -66,6 +66,10 @@ class DPGaussianMixture(GaussianHierarchy):
         Concentration of the chosen draw.
     varying_columns_ : ndarray
         Columns that enter the model; constant columns do not.
+    missing_cells_ : ndarray of shape (n_missing, 2)
+        Row and column of each cell that is nan; these are integrated out.
+    missing_mean_, missing_deviation_ : ndarray of shape (n_missing,)
+        Posterior mean and standard deviation of these cells.
     trace_ : Trace
         The draws.  `n_groups_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.
 

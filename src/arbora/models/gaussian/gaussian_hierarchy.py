@@ -7,17 +7,18 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.special import logsumexp
 
-from ...errors import SettingError
+from ...errors import RowsError, SettingError
 from ...inference import diagnostics
 from ...inference.diagnostics import NEW_GROUP
 from ..file_checks import check_array
-from ..rows import FARTHEST
+from ..rows import FARTHEST, read_rows
 from ..sampled import spread_out
 from ..settings import check_choice, check_gamma, check_integer, check_number
 from ..vector_estimator import MOST_COMPARED, VectorEstimator
 from . import sampler as gs
 from .kernels import blocks as bl
 from .kernels import nested_gaussian as ng
+from .missing_cells import Cells, by_pattern, expected_blocks, posterior_cells
 
 log = logging.getLogger(__name__)
 
@@ -34,6 +35,7 @@ class GaussianHierarchy(VectorEstimator):
     _saved: ClassVar[tuple[str, ...]] = (
         *VectorEstimator._common,
         *("concentration_", "scales_", "base_", "count_", "mean_", "scatter_", "cluster_"),
+        *("missing_cells_", "missing_mean_", "missing_deviation_"),
     )
 
     count_: Ints  # [sub-cluster]
@@ -43,6 +45,12 @@ class GaussianHierarchy(VectorEstimator):
     concentration_: Floats  # [2]: of clusters, of sub-clusters
     scales_: Floats  # [3]: factor of base_, kappa0, spread
     base_: Floats  # [column, column]
+    missing_cells_: Ints  # [cell, 2]: row and column
+    missing_mean_: Floats  # [cell], in the units of the data
+    missing_deviation_: Floats  # [cell]
+
+    def takes_missing(self) -> bool:
+        return True
 
     # ---- settings -----------------------------------------------------------------------------------------------
 
@@ -110,11 +118,14 @@ class GaussianHierarchy(VectorEstimator):
     # ---- fitting ------------------------------------------------------------------------------------------------
 
     def fit(self, X: Any, y: Any = None) -> Self:
-        """Run the chains; y is ignored.  Ctrl-C keeps what was sampled so far."""
+        """Run the chains; y is ignored.  Ctrl-C keeps what was sampled so far.
+
+        Cells that are nan, None or masked are missing; they are integrated out.
+        """
         self._check_settings()
         x = self._take(X)
         setting = self._setting(x.shape[1])
-        same = not x.any()
+        same = not np.nan_to_num(x).any()
         sampler = gs.OneGroup(x, setting) if same else self._sampler(x, setting)
         self._sample(sampler, warn=sampler.exact and not same)
         levels, concentration, scales = self._estimate(setting)
@@ -143,14 +154,49 @@ class GaussianHierarchy(VectorEstimator):
         n_subs = int(fine.max()) + 1
         cluster = np.zeros(n_subs, np.int64)
         cluster[fine] = levels[0]
-        blocks: bl.Blocks = bl.summarise(x, fine, n_subs)
         self.level_labels_ = np.ascontiguousarray(levels, np.int64)
-        self.count_, self.mean_, self.scatter_ = blocks.number, blocks.mean, blocks.scatter
         self.cluster_ = cluster
         self.concentration_, self.scales_, self.base_ = np.asarray(concentration), np.asarray(scales), setting.base
         sampler = gs.NestedGibbs(x, setting)
-        state = gs.NestedClusters(fine, cluster, self.concentration_, self.scales_)
-        self.log_joint_ = sampler.log_joint(state, blocks) - len(x) * self._log_unit()
+        state = gs.NestedClusters(fine, cluster, self.concentration_, self.scales_, sampler.no_cells())
+        if len(state.cells):
+            blocks, log_joint = expected_blocks(sampler, state)
+        else:
+            blocks = bl.summarise(x, fine, n_subs)
+            log_joint = sampler.log_joint(state, blocks)
+        self.count_, self.mean_, self.scatter_ = blocks.number, blocks.mean, blocks.scatter
+        self.log_joint_ = log_joint - len(x) * self._log_unit()
+        self._keep_cells(posterior_cells(self.trace_, sampler.missing))
+
+    def _keep_cells(self, cells: Cells) -> None:
+        """Missing cells in the units of the data."""
+        inside = self.varying_columns_[cells.place[:, 1]]
+        self.missing_cells_ = np.column_stack([cells.place[:, 0], inside]).astype(np.int64)
+        self.missing_mean_ = cells.mean * self.unit_[inside] + self.offset_[inside]
+        self.missing_deviation_ = cells.deviation * self.unit_[inside]
+
+    def filled(self, X: Any) -> Floats:
+        """The training rows with each missing cell at its posterior mean, for pictures and the like.
+
+        Parameters
+        ----------
+        X : array of shape (n_rows, n_columns)
+            The rows of the fit.
+
+        Returns
+        -------
+        ndarray of float
+            The rows without gaps.
+        """
+        rows = read_rows(self, X, reset=False, missing=True)
+        place = np.argwhere(np.isnan(rows[:, self.varying_columns_]))
+        if len(rows) != len(self.names_) or not np.array_equal(
+            np.column_stack([place[:, 0], self.varying_columns_[place[:, 1]]]), self.missing_cells_
+        ):
+            raise RowsError("these are not the rows of the fit; wanted those, with the same cells missing")
+        rows = np.where(np.isnan(rows), self.offset_, rows)  # of constant columns
+        rows[tuple(self.missing_cells_.T)] = self.missing_mean_
+        return rows
 
     @property
     def n_components_(self) -> int:
@@ -178,6 +224,7 @@ class GaussianHierarchy(VectorEstimator):
         right = right and np.array_equal(np.bincount(fine, minlength=n_subs), self.count_)
         if not right or not np.array_equal(self.cluster_[fine], self.level_labels_[0]):
             raise ValueError("the clusters are not those of the rows")
+        self._check_cells()
         least = self.concentration_[: 1 if single else 2].min()
         if least <= 0 or self.scales_[:2].min() < 1e-12:
             raise ValueError("concentrations and scales must be above zero")
@@ -190,14 +237,34 @@ class GaussianHierarchy(VectorEstimator):
             raise ValueError("its matrices give no densities")
         return self
 
+    def _check_cells(self) -> None:
+        """Raise unless missing cells are cells; files of earlier versions have none."""
+        if self.missing_cells_ is None:
+            self._keep_cells(Cells(np.zeros((0, 2), np.int64), np.zeros(0), np.zeros(0)))
+        n, d = len(self.names_), self.n_features_in_
+        check_array("missing_cells_", self.missing_cells_, np.int64, (None, 2), 0, max(n, d) - 1)
+        m = len(self.missing_cells_)
+        if m and not (self.missing_cells_ < (n, d)).all():
+            raise ValueError("missing_cells_ are not cells of the rows")
+        check_array("missing_mean_", self.missing_mean_, np.float64, (m,))
+        check_array("missing_deviation_", self.missing_deviation_, np.float64, (m,), 0.0)
+
     # ---- rows never seen ----------------------------------------------------------------------------------------
 
     def _log_weights(self, x: Floats) -> tuple[Floats, Ints]:
         """Log of weight times density of rows, [row, sub-cluster | new in each cluster | new], and their cluster.
 
         The densities are Student's, given the training rows and the point estimate; the last entry, cluster -1, is a
-        cluster nobody is in yet.
+        cluster nobody is in yet.  Missing cells are integrated out.
         """
+        parts = [(rows, *self._log_weights_of(x[np.ix_(rows, seen)], seen)) for rows, seen in by_pattern(x)]
+        logs = np.empty((len(x), len(parts[0][2])))
+        for rows, found, _ in parts:
+            logs[rows] = found
+        return logs, parts[0][2]
+
+    def _log_weights_of(self, x: Floats, seen: Ints) -> tuple[Floats, Ints]:
+        """The same for rows that have these columns."""
         prior, (factor, kappa0, spread) = self._prior(), self.scales_
         a0, a1 = self.concentration_
         n_subs, n_clusters = len(self.count_), int(self.cluster_.max()) + 1
@@ -207,16 +274,16 @@ class GaussianHierarchy(VectorEstimator):
         for r in range(n_clusters):
             mine = np.flatnonzero(self.cluster_ == r)
             place, k, psi = self._places(mine, factor, kappa0, spread)
-            root = np.linalg.cholesky(psi)
+            place, root = place[:, seen], np.linalg.cholesky(psi[np.ix_(seen, seen)])
             new = np.log(a1 * n_sub[r] / (n_subs + a0)) if prior == ng.FLAT else np.log(max(a1, 1e-300)) + share[r]
             weight = np.append(np.log(self.count_[mine]) + share[r], new)
             for t in range(len(mine) + (prior != ng.SINGLE)):
                 columns.append(weight[t] + self._student(x, place[t], k[t], root, size[r]))
                 home.append(r)
         alone = np.log(a0) + (np.log(a1 / (n_subs + a0)) if prior == ng.FLAT else 0.0)
-        fresh = 1.0 / (spread + 1.0 / kappa0)
+        fresh, base = 1.0 / (spread + 1.0 / kappa0), factor * self.base_
         columns.append(
-            alone + self._student(x, np.zeros(x.shape[1]), fresh, np.linalg.cholesky(factor * self.base_), 0)
+            alone + self._student(x, np.zeros(len(seen)), fresh, np.linalg.cholesky(base[np.ix_(seen, seen)]), 0)
         )
         return np.stack(columns, axis=1), np.array([*home, NEW_GROUP])
 
@@ -237,12 +304,15 @@ class GaussianHierarchy(VectorEstimator):
         return (k[:, None] * around + total) / k_all[:, None], k_all, psi
 
     def _student(self, x: Floats, place: Floats, k: float, root: Any, n: float) -> Floats:
-        """Log predictive density of rows in the space of the model."""
+        """Log predictive density of rows, of some columns, in the space of the model.
+
+        The blocks of an inverse-Wishart matrix lose a degree of freedom for each column left out.
+        """
         from scipy.linalg import solve_triangular
         from scipy.special import gammaln
 
-        d = x.shape[1]
-        v = (d + 2.0 if self.dof0 is None else self.dof0) + n
+        d, whole = x.shape[1], len(self.varying_columns_)
+        v = (whole + 2.0 if self.dof0 is None else self.dof0) + n - (whole - d)
         shrink = k / (k + 1.0)
         form = (solve_triangular(root, (x - place).T, lower=True) ** 2).sum(axis=0)
         value = gammaln((v + 1) / 2) - gammaln((v + 1 - d) / 2) + 0.5 * d * np.log(shrink / np.pi)
@@ -279,9 +349,15 @@ class GaussianHierarchy(VectorEstimator):
 
     def score_samples(self, X: Any) -> Floats:
         """Log predictive density of each row, of the columns that vary, given the point estimate, in their units."""
-        logs, _ = self._log_weights(self._give(X))
+        rows = self._give(X)
+        logs, _ = self._log_weights(rows)
         total = len(self.names_) + (self.concentration_[1] if self._prior() == ng.FLAT else self.concentration_[0])
-        return np.asarray(logsumexp(logs, axis=1) - np.log(total) - self._log_unit())
+        return np.asarray(logsumexp(logs, axis=1) - np.log(total) - self._log_units(rows))
+
+    def _log_units(self, rows: Floats) -> Floats:
+        """log of the volume of a unit cell of the columns that each row has."""
+        inside = np.log(self.unit_[self.varying_columns_])
+        return np.where(np.isnan(rows), 0.0, inside).sum(axis=1)
 
     def score(self, X: Any, y: Any = None) -> float:
         """Mean log predictive density of the rows."""

@@ -46,6 +46,10 @@ class NHCM(GaussianHierarchy):
         Clusters, and sub-clusters.
     hierarchy_ : Hierarchy
         The tree of clusters and sub-clusters.
+    missing_cells_ : ndarray of shape (n_missing, 2)
+        Row and column of each cell that is nan; these are integrated out.
+    missing_mean_, missing_deviation_ : ndarray of shape (n_missing,)
+        Posterior mean and standard deviation of these cells.
     trace_ : Trace
         The draws.  `co_clustering`, `draws`, `chain_report` and `n_groups_posterior` take a level, 0 or 1.
 
@@ -105,6 +109,9 @@ class NHCM(GaussianHierarchy):
                     raise SettingError(f"{name}=None; the paper's procedure learns no scales, so give a number")
             if self.concentration_prior is not None or self.prior != "flat":
                 raise SettingError("the paper's procedure has fixed concentrations and prior='flat'; leave them so")
+
+    def takes_missing(self) -> bool:
+        return self.variant == "exact"
 
     def _prior(self) -> int:
         return ng.FLAT if self.prior == "flat" else ng.NESTED

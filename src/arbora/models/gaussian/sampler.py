@@ -13,7 +13,9 @@ from scipy.special import gammaln
 
 from .kernels import blocks as bl
 from .kernels import nested_gaussian as ng
+from .kernels import seating
 from .kernels.gaussian import log_gamma_table, log_predictive_table
+from .kernels.incomplete import Gaps, refill, sweep_incomplete
 from .kernels.split_merge import split_merge
 
 Floats = NDArray[np.float64]
@@ -50,15 +52,21 @@ class NestedClusters(NamedTuple):
     cluster: Ints  # [sub-cluster]
     concentration: Floats  # [2]: of clusters, of sub-clusters
     scales: Floats  # [3]: factor of the base, kappa0, spread
+    cells: Floats = np.zeros(0)  # values drawn for the missing cells, row by row
 
 
 class NestedGibbs:
-    """Samples clusters and sub-clusters, and with them what the setting leaves open."""
+    """Samples clusters and sub-clusters, and with them what the setting leaves open.
+
+    Cells that are nan are missing.  They are integrated out where a row chooses its sub-cluster, and drawn given it.
+    """
 
     exact = True  # chains must agree in the end
 
     def __init__(self, x: Floats, setting: GibbsSettings) -> None:
-        self.x, self.setting = np.ascontiguousarray(x), setting
+        self.missing = np.isnan(x)
+        self.x, self.setting = np.ascontiguousarray(np.where(self.missing, 0.0, x)), setting
+        self.gaps = gaps_of(self.missing)
         n, d = x.shape
         self.log_predictive = log_predictive_table(setting.dof0, d, n)
         self.log_gamma = log_gamma_table(setting.dof0, d, n)
@@ -82,7 +90,7 @@ class NestedGibbs:
         one = self.setting.prior != ng.SINGLE and rng.random() < 0.5  # all sub-clusters of one cluster, or all apart
         cluster = np.zeros(n_groups, np.int64) if one else np.arange(n_groups)
         middle = np.sqrt(self.setting.low * self.setting.high)
-        return NestedClusters(label, cluster, np.array(self.setting.concentration), middle)
+        return NestedClusters(label, cluster, np.array(self.setting.concentration), middle, self.no_cells())
 
     def _init_from_sample(self, rng: np.random.Generator) -> NestedClusters:
         """Some rows where a short chain of their own leaves them, all others not seated yet.
@@ -91,18 +99,31 @@ class NestedGibbs:
         """
         some = np.sort(rng.choice(len(self.x), N_SAMPLE, replace=False))
         n_moves = N_SAMPLE_MOVES if self.setting.n_split_merge else 0
-        few = NestedGibbs(self.x[some], self.setting._replace(n_split_merge=n_moves))
+        few = NestedGibbs(np.where(self.missing, np.nan, self.x)[some], self.setting._replace(n_split_merge=n_moves))
         state = few.init(rng)
         for _ in range(N_SAMPLE_SWEEPS):
             state, _ = few.step(rng, state)
         subcluster = np.full(len(self.x), -1, np.int64)
         subcluster[some] = state.subcluster
-        return state._replace(subcluster=subcluster)
+        return state._replace(subcluster=subcluster, cells=self.no_cells())
+
+    def no_cells(self) -> Floats:
+        """Values of missing cells before the first sweep: the means of their columns."""
+        return np.zeros(int(self.missing.sum()))
+
+    def whole(self, cells: Floats) -> Floats:
+        """The rows with these values in the missing cells."""
+        if not len(self.gaps.row):
+            return self.x
+        x = self.x.copy()
+        x[self.missing] = cells
+        return x
 
     def step(self, rng: np.random.Generator, state: NestedClusters) -> tuple[NestedClusters, Mapping[str, float]]:
         """One sweep."""
-        subcluster, cluster, n_accepted = self._move_data(rng, state)
-        blocks = bl.summarise(self.x, subcluster, len(cluster))
+        x = self.whole(state.cells)
+        subcluster, cluster, n_accepted = self._move_data(rng, x, state)
+        blocks = bl.summarise(x, subcluster, len(cluster))
         terms, scales = self.terms(state.concentration), _three(state.scales)
         if self.setting.prior != ng.SINGLE:
             bl.seat_blocks(rng, blocks, cluster, terms, scales)
@@ -111,7 +132,7 @@ class NestedGibbs:
             cluster = np.unique(cluster, return_inverse=True)[1].astype(np.int64)
         scales = bl.draw_scales(rng, blocks, cluster, terms, scales, (self.setting.low, self.setting.high))
         concentration = self._draw_concentrations(rng, state.concentration, blocks.number, cluster)
-        state = NestedClusters(subcluster, cluster, concentration, np.array(scales))
+        state = NestedClusters(subcluster, cluster, concentration, np.array(scales), x[self.missing])
         told = {
             "log_joint": self.log_joint(state, blocks),
             "n_clusters": float(cluster.max() + 1),
@@ -120,34 +141,49 @@ class NestedGibbs:
         }
         return state, told
 
-    def _move_data(self, rng: np.random.Generator, state: NestedClusters) -> tuple[Ints, Ints, int]:
-        """Gibbs over all data, then splits and mergers; sub-clusters and clusters numbered without gaps."""
+    def _move_data(self, rng: np.random.Generator, x: Floats, state: NestedClusters) -> tuple[Ints, Ints, int]:
+        """Gibbs over all data, then splits and mergers; sub-clusters and clusters numbered without gaps.
+
+        Missing cells are drawn into `x`.
+        """
         hyper = self.hyper(state.concentration, state.scales)
-        subcluster, home, done, n = state.subcluster.copy(), state.cluster, 0, len(self.x)
+        subcluster, home, n_accepted = state.subcluster.copy(), state.cluster, 0
         room = self.setting.n_split_merge + 8
-        pool, done = self._filled(subcluster, home, hyper, 2 * len(home) + room), 0
-        while (done := ng.sweep(rng, self.x, done, subcluster, pool, hyper)) < n:
-            pool = self._filled(subcluster, pool.home, hyper, 2 * len(pool.home))
-        tries, n_accepted = self.setting.n_split_merge, 0
+        pool, done = self._filled(x, subcluster, home, hyper, 2 * len(home) + room), 0
+        while (done := seating.sweep(rng, x, done, subcluster, pool, hyper)) < len(x):
+            pool = self._filled(x, subcluster, pool.home, hyper, 2 * len(pool.home))
+        done = 0
+        while len(self.gaps.row) and (
+            (done := sweep_incomplete(rng, (x, self.gaps), done, subcluster, pool, hyper)) < len(self.gaps.row)
+        ):
+            pool = self._filled(x, subcluster, pool.home, hyper, 2 * len(pool.home))
+        tries = self.setting.n_split_merge
         if tries and pool.n_used[0] + tries + ng.N_SCRATCH > len(pool.home):
-            pool = self._filled(subcluster, pool.home, hyper, len(pool.home) + room)
+            pool = self._filled(x, subcluster, pool.home, hyper, len(pool.home) + room)
         while tries:
-            made, accepted = split_merge(rng, self.x, subcluster, pool, hyper, (tries, self.setting.n_scans))
+            made, accepted = split_merge(rng, x, subcluster, pool, hyper, (tries, self.setting.n_scans))
             tries -= made
             if accepted:
                 n_accepted += 1
                 if tries:
-                    ng.build(self.x, subcluster, pool.home.copy(), pool, hyper)
+                    ng.build(x, subcluster, pool.home.copy(), pool, hyper)
         used, subcluster = np.unique(subcluster, return_inverse=True)
         cluster = np.unique(pool.home[used], return_inverse=True)[1]
         return subcluster.astype(np.int64), cluster.astype(np.int64), n_accepted
 
-    def _filled(self, subcluster: Ints, home: Ints, hyper: ng.Hyper, n_slots: int) -> ng.Pool:
-        pool = ng.new_pool(max(n_slots, len(home)), self.x.shape[1])
+    def _filled(self, x: Floats, subcluster: Ints, home: Ints, hyper: ng.Hyper, n_slots: int) -> ng.Pool:
+        pool = ng.new_pool(max(n_slots, len(home)), x.shape[1])
         slots = np.zeros(len(pool.home), np.int64)
         slots[: len(home)] = home
-        ng.build(self.x, subcluster, slots, pool, hyper)
+        ng.build(x, subcluster, slots, pool, hyper)
         return pool
+
+    def refilled(self, rng: np.random.Generator, state: NestedClusters) -> NestedClusters:
+        """The state with missing cells drawn given all groups."""
+        x, hyper = self.whole(state.cells), self.hyper(state.concentration, state.scales)
+        pool = self._filled(x, state.subcluster, state.cluster, hyper, len(state.cluster) + 2)
+        refill(rng, (x, self.gaps), state.subcluster.copy(), pool, hyper)
+        return state._replace(cells=x[self.missing])
 
     def _draw_concentrations(self, rng: np.random.Generator, now: Floats, count: Ints, cluster: Ints) -> Floats:
         """Both concentrations given the partition, under the gamma prior; unchanged without one."""
@@ -199,7 +235,8 @@ class NestedGibbs:
         fine = state.subcluster.astype(np.int32)
         coarse = state.cluster.astype(np.int32)[state.subcluster]
         levels = fine[None] if self.setting.prior == ng.SINGLE else np.stack([coarse, fine])
-        return {"levels": levels, "concentration": state.concentration, "scales": state.scales}
+        kept = {"levels": levels, "concentration": state.concentration, "scales": state.scales}
+        return {**kept, "cells": state.cells} if len(self.gaps.row) else kept
 
     def pack(self, state: NestedClusters) -> Mapping[str, Any]:
         """The state as arrays."""
@@ -207,7 +244,7 @@ class NestedGibbs:
 
     def unpack(self, arrays: Mapping[str, Any]) -> NestedClusters:
         """The state from its arrays."""
-        return NestedClusters(*(np.array(arrays[name]) for name in NestedClusters._fields))
+        return NestedClusters(*(np.array(arrays.get(name, np.zeros(0))) for name in NestedClusters._fields))
 
 
 class OneGroup(NestedGibbs):
@@ -217,10 +254,18 @@ class OneGroup(NestedGibbs):
         """One sub-cluster of one cluster."""
         middle = np.sqrt(self.setting.low * self.setting.high)
         concentration = np.array(self.setting.concentration)
-        return NestedClusters(np.zeros(len(self.x), np.int64), np.zeros(1, np.int64), concentration, middle)
+        alone = np.zeros(len(self.x), np.int64)
+        return NestedClusters(alone, np.zeros(1, np.int64), concentration, middle, self.no_cells())
 
-    def _move_data(self, rng: np.random.Generator, state: NestedClusters) -> tuple[Ints, Ints, int]:
+    def _move_data(self, rng: np.random.Generator, x: Floats, state: NestedClusters) -> tuple[Ints, Ints, int]:
         return state.subcluster, state.cluster, 0
+
+
+def gaps_of(missing: NDArray[np.bool_]) -> Gaps:
+    """Rows with missing cells, and their columns with the seen ones first."""
+    row = np.flatnonzero(missing.any(axis=1))
+    order = np.argsort(missing[row], axis=1, kind="stable").astype(np.int64)
+    return Gaps(row, order, (~missing[row]).sum(axis=1).astype(np.int64))
 
 
 def log_partition_prior(prior: int, count: Ints, cluster: Ints, concentration: Floats) -> float:

@@ -11,7 +11,8 @@ import numpy as np
 
 from ....jit import inlined, jit
 from .gaussian import factorise, log_determinant
-from .nested_gaussian import FLAT, NESTED, draw_index
+from .nested_gaussian import FLAT, NESTED
+from .seating import draw_index
 
 
 class Blocks(NamedTuple):

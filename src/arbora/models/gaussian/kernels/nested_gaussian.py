@@ -96,7 +96,7 @@ def clear_sub(pool, t):
 
 
 @inlined
-def _locate(pool, hyper, t):
+def locate(pool, hyper, t):
     """Place of sub-cluster t given all data of its cluster, its own included: mean[t] and shrink[t]."""
     r = pool.home[t]
     d = pool.total.shape[1]
@@ -119,7 +119,7 @@ def _locate(pool, hyper, t):
 @inlined
 def price(pool, hyper, t):
     """Place of a sub-cluster and the constant of its predictive."""
-    _locate(pool, hyper, t)
+    locate(pool, hyper, t)
     r = pool.home[t]
     half = 0.5 * pool.total.shape[1]
     pool.constant[t] = hyper.log_predictive[pool.size[r]] + half * math.log(pool.shrink[t]) - 0.5 * pool.log_det[r]
@@ -160,7 +160,7 @@ def _deviation(pool, t, x, n, vector):
 @inlined
 def add_datum(pool, hyper, t, x, n, vector):
     """Put datum n into sub-cluster t; places and constants of the cluster are out of date afterwards."""
-    _locate(pool, hyper, t)
+    locate(pool, hyper, t)
     _deviation(pool, t, x, n, vector)
     r = pool.home[t]
     add_outer(pool.chol, r, vector)
@@ -172,7 +172,7 @@ def add_datum(pool, hyper, t, x, n, vector):
 def remove_datum(pool, hyper, t, x, n, vector):
     """Take datum n out of sub-cluster t; places and constants of the cluster are out of date afterwards."""
     _shift(pool, hyper, t, x, n, -1)
-    _locate(pool, hyper, t)
+    locate(pool, hyper, t)
     _deviation(pool, t, x, n, vector)
     r = pool.home[t]
     take_outer(pool.chol, r, vector)
@@ -180,7 +180,7 @@ def remove_datum(pool, hyper, t, x, n, vector):
 
 
 @jit
-def _settle(pool, hyper, r):
+def settle(pool, hyper, r):
     """Bring places and constants of all sub-clusters of r, and of one nobody is in yet, up to date."""
     d = pool.total.shape[1]
     for x in range(pool.n_used[0]):
@@ -204,7 +204,7 @@ def _swap(order, place, x, y):
 
 
 @jit
-def _open_sub(pool, t, r):
+def open_sub(pool, t, r):
     """Take slot t of the free ones for a new sub-cluster of r, and slot r too if it is free."""
     if pool.cluster_at[r] >= pool.n_used[1]:
         _swap(pool.clusters, pool.cluster_at, pool.cluster_at[r], pool.n_used[1])
@@ -217,7 +217,7 @@ def _open_sub(pool, t, r):
 
 
 @jit
-def _close_sub(pool, t):
+def close_sub(pool, t):
     """Give slot t back, and its cluster if that is empty."""
     r = pool.home[t]
     pool.n_used[0] -= 1
@@ -245,153 +245,9 @@ def build(x, subcluster, cluster, pool, hyper):
         clear_sub(pool, s)
     for t in range(n_slots - N_SCRATCH):
         if used[t]:
-            _open_sub(pool, t, cluster[t])
+            open_sub(pool, t, cluster[t])
     for n in range(x.shape[0]):
         if subcluster[n] >= 0:
             add_datum(pool, hyper, subcluster[n], x, n, vector)
     for c in range(pool.n_used[1]):
-        _settle(pool, hyper, pool.clusters[c])
-
-
-# ---- Gibbs: one datum after the other -------------------------------------------------------------------------------
-
-
-@inlined
-def draw_index(rng, log_weight, n):
-    """Index drawn in proportion to exp(log_weight[:n])."""
-    top = -np.inf
-    best = 0
-    for x in range(n):
-        if log_weight[x] > top:
-            top = log_weight[x]
-            best = x
-    total = 0.0
-    for x in range(n):
-        gap = log_weight[x] - top
-        log_weight[x] = math.exp(gap) if gap > -40.0 else 0.0
-        total += log_weight[x]
-    left = rng.random() * total
-    for x in range(n):
-        left -= log_weight[x]
-        if left < 0.0:
-            return x
-    return best
-
-
-@jit
-def _leave(pool, hyper, x, n, subcluster, vector):
-    """Take a datum out of its sub-cluster, which closes if it was the last."""
-    t = subcluster[n]
-    if t < 0:
-        return
-    r = pool.home[t]
-    subcluster[n] = -1
-    if pool.size[r] == 1:
-        pool.size[r] = 0
-        _close_sub(pool, t)
-        return
-    remove_datum(pool, hyper, t, x, n, vector)
-    if pool.number[t] == 0:
-        _close_sub(pool, t)
-    if hyper.prior == SINGLE:
-        price(pool, hyper, t)
-    else:
-        _settle(pool, hyper, r)
-
-
-@jit
-def _enter(pool, hyper, t, x, n, vector):
-    """Put a datum into sub-cluster t, and bring its cluster up to date."""
-    add_datum(pool, hyper, t, x, n, vector)
-    if hyper.prior == SINGLE:
-        price(pool, hyper, t)
-    else:
-        _settle(pool, hyper, pool.home[t])
-
-
-@inlined
-def nested_share(pool, hyper, r):
-    """log of the weight that cluster r gives its sub-clusters under the nested prior, n_r / (n_r + concentration)."""
-    if hyper.prior != NESTED:
-        return 0.0
-    return hyper.log_whole[pool.size[r]] - math.log(pool.size[r] + hyper.subcluster_concentration)
-
-
-@inlined
-def _weigh(pool, hyper, x, n, fresh, room_out):
-    """Log weights of datum n in all sub-clusters, in a new one of each cluster, and in a new cluster; how many.
-
-    `room_out` is (room for a solution, the weights).
-    """
-    solved, weight_out = room_out
-    n_sub, n_cluster = pool.n_used[0], pool.n_used[1]
-    many = 0
-    for c in range(n_sub):
-        t = pool.subs[c]
-        seen = hyper.log_whole[pool.number[t]] + nested_share(pool, hyper, pool.home[t])
-        weight_out[many] = seen + hyper.temper * log_predictive_of(pool, hyper, t, x, n, solved)
-        many += 1
-    alone, log_new = math.log(hyper.cluster_concentration), 0.0
-    if hyper.prior == FLAT:
-        log_new = math.log(hyper.subcluster_concentration) - math.log(n_sub + hyper.cluster_concentration)
-        alone += log_new
-    elif hyper.prior == NESTED:
-        log_new = math.log(hyper.subcluster_concentration)
-    if hyper.prior != SINGLE:
-        for c in range(n_cluster):
-            r = pool.clusters[c]
-            form = quadratic_form(pool.chol, r, (pool.new_mean, r), x, n, solved)
-            power = 0.5 * (hyper.dof0 + pool.size[r] + 1.0)
-            value = pool.new_constant[r] - power * math.log1p(pool.new_shrink[r] * form)
-            seats = hyper.log_whole[pool.n_sub[r]] if hyper.prior == FLAT else nested_share(pool, hyper, r)
-            weight_out[many] = log_new + seats + hyper.temper * value
-            many += 1
-    weight_out[many] = alone + hyper.temper * fresh[n]
-    return many + 1
-
-
-@jit
-def prior_predictive(x, hyper):
-    """log density of each datum in a cluster nobody is in."""
-    n_data, d = x.shape
-    k = 1.0 / (hyper.spread + 1.0 / hyper.kappa0)
-    shrink = k / (k + 1.0)
-    constant = hyper.log_predictive[0] + 0.5 * d * math.log(shrink) - 0.5 * hyper.log_det0
-    origin, solved, out = np.zeros((1, d)), np.empty(d), np.empty(n_data)
-    for n in range(n_data):
-        form = quadratic_form(hyper.chol0, 0, (origin, 0), x, n, solved)
-        out[n] = constant - 0.5 * (hyper.dof0 + 1.0) * math.log1p(shrink * form)
-    return out
-
-
-@jit
-def sweep(rng, x, first, subcluster, pool, hyper):
-    """Redraw the sub-cluster of data first, first + 1, ... given all others (Neal's Algorithm 3).
-
-    Returns the number of data, or the datum for which there was no slot: the caller makes a larger pool and goes on.
-    """
-    n_data, d = x.shape
-    weight = np.empty(2 * pool.number.shape[0] + 1)
-    vector, room = np.empty(d), (np.empty(d), weight)
-    fresh = prior_predictive(x, hyper)
-    last = pool.number.shape[0] - N_SCRATCH
-    for n in range(first, n_data):
-        _leave(pool, hyper, x, n, subcluster, vector)
-        if pool.n_used[0] >= last:
-            return n
-        n_sub, n_cluster = pool.n_used[0], pool.n_used[1]
-        choice = draw_index(rng, weight, _weigh(pool, hyper, x, n, fresh, room))
-        if choice < n_sub:
-            t = pool.subs[choice]
-        else:
-            t = pool.subs[n_sub]
-            born = choice - n_sub
-            if hyper.prior != SINGLE and born < n_cluster:
-                r = pool.clusters[born]
-            else:
-                r = pool.clusters[n_cluster]
-                clear_cluster(pool, hyper, r)
-            _open_sub(pool, t, r)
-        _enter(pool, hyper, t, x, n, vector)
-        subcluster[n] = t
-    return n_data
+        settle(pool, hyper, pool.clusters[c])

@@ -12,7 +12,7 @@ import numpy as np
 
 from ....jit import inlined, jit
 from .gaussian import factorise, log_determinant, quadratic_form
-from .nested_gaussian import draw_index
+from .seating import draw_index
 
 
 class Seats(NamedTuple):

@@ -22,10 +22,10 @@ from .nested_gaussian import (
     clear_cluster,
     clear_sub,
     log_predictive_of,
-    nested_share,
     price,
     remove_datum,
 )
+from .seating import nested_share
 
 
 class Move(NamedTuple):
