@@ -111,6 +111,13 @@ def test_trees_without_a_component_are_left_out(joint):
     assert resp[[0, 1, 2, 3, 5]].sum(axis=1) == pytest.approx(np.ones(5))
 
 
+def test_starts_give_classes_the_clusters_of_their_trees():
+    conditions = conditions_of(read_constraints(["x", "x", "y", None, None, None], {"must_link": [(3, 5)]}, 6), 6, 3)
+    assert conditions.start(np.array([1, 1, 0, 2, 2, 0]), np.arange(6)).tolist() == [0, 0, 1, 1, 2, 1]
+    some = np.array([0, 2, 4])
+    assert conditions.start(np.array([2, 0, 1]), some).tolist() == [0, 1, 2]
+
+
 def trees_of_six():
     return [("a", ["b", "c"]), ("a", ["b"]), ("d", ["e"]), ("a", ["c", "c"]), ("d", ["e", "f"]), ("a", ["b", "c"])]
 

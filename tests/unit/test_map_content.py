@@ -75,6 +75,19 @@ def test_the_mode_of_a_smooth_mean_cannot_be_bettered():
             assert (one.expected(statistics, other) + one.log_prior(other, 1.0) < top).all()
 
 
+def test_the_mode_of_rates_is_reached():
+    rng, one = np.random.default_rng(1), on_plane("poisson")
+    for _ in range(5):
+        statistics = statistics_of("poisson", rng)
+        best = one.uniform(16)
+        for _ in range(30):
+            best = one.mode(statistics, best, 1.0)
+        top = one.expected(statistics, best) + one.log_prior(best, 1.0)
+        for _ in range(10):
+            other = best + 1e-3 * rng.standard_normal(best.shape)
+            assert (one.expected(statistics, other) + one.log_prior(other, 1.0) < top).all()
+
+
 def test_priors_are_those_of_scipy():
     rng = np.random.default_rng(2)
     one, family = on_plane("gaussian"), FAMILIES["gaussian"]

@@ -86,11 +86,34 @@ def test_groups_that_are_one_kind_are_found(halves):
     assert total.provenance_["n_trees"] == len(target)
 
 
+def test_groups_of_two_classes_never_become_one():
+    """Though their trees are the same."""
+    trees = [("a", ["b", "c"])] * 6 + [("d", ["e"])] * 6
+    a, b = (short(min_trees=1).fit(trees, known=[name, *[None] * 11]) for name in ("x", "y"))
+    total = a + b
+    assert set(total.class_groups_) == {"x", "y"}
+    assert len(set(total.class_groups_.values())) == 2
+    assert total.group_size_.tolist() == [12, 6, 6]
+
+
 def every_pairing(n_a, n_b):
     for m in range(min(n_a, n_b) + 1):
         for chosen in itertools.combinations(range(n_a), m):
             for others in itertools.permutations(range(n_b), m):
                 yield np.array(list(zip(chosen, others, strict=True)), np.int64).reshape(-1, 2)
+
+
+def most_probable(a, b):
+    """log P of the most probable pairing, of all, with the strengths of the sum."""
+    total = a + b
+    patterns, from_a, from_b = adding.join_patterns(a.patterns_, b.patterns_)
+    count = adding.add_columns([(a.pattern_count_, from_a), (b.pattern_count_, from_b)], patterns.table.n_columns)
+    n_a, n_b = len(a.group_size_), len(b.group_size_)
+    model = total.model_._replace(sums=ft.Sums(count, np.append(a.group_size_, b.group_size_)))
+    return max(
+        ft.log_posterior_of(adding._joined(model, adding._numbered(pairs, n_a, n_b)))
+        for pairs in every_pairing(n_a, n_b)
+    )
 
 
 @pytest.mark.parametrize("prior", ["dp", "pitman-yor", "finite"])
@@ -100,18 +123,28 @@ def test_no_pairing_of_groups_is_more_probable(prior):
     for seed in range(3):
         trees = [[kinds[rng.integers(4)] for _ in range(12)] + [("x", [str(rng.integers(3))])] for _ in range(2)]
         a, b = (short(min_trees=1, prior=prior, concentration=1.0).fit(t) for t in trees)
-        total = a + b
-        patterns, from_a, from_b = adding.join_patterns(a.patterns_, b.patterns_)
-        width = patterns.table.n_columns
-        count = adding.add_columns([(a.pattern_count_, from_a), (b.pattern_count_, from_b)], width)
-        apart = ft.Sums(count, np.append(a.group_size_, b.group_size_))
-        n_a, n_b = len(a.group_size_), len(b.group_size_)
-        model = total.model_._replace(sums=apart)
-        values = [
-            ft.log_posterior_of(adding._joined(model, adding._numbered(pairs, n_a, n_b)))
-            for pairs in every_pairing(n_a, n_b)
-        ]
-        assert total.log_posterior_ == pytest.approx(max(values), rel=1e-12), seed
+        assert (a + b).log_posterior_ == pytest.approx(most_probable(a, b), rel=1e-12), seed
+
+
+def two_parts(rng):
+    """Trees of two kinds that differ little, and links that make groups of the first and of the rest."""
+    kinds = ([0.5, 0.3, 0.2], [0.2, 0.3, 0.5])
+    trees = [("r", list(rng.choice(list("abc"), 2, p=p))) for p in kinds for _ in range(rng.integers(2, 9))]
+    at = int(rng.integers(1, len(trees)))
+    must = [(first, t) for first, end in ((0, at), (at, len(trees))) for t in range(first + 1, end)]
+    return trees, {"must_link": must, "cannot_link": [(0, at)]}
+
+
+@pytest.mark.parametrize("prior", ["dp", "pitman-yor", "finite"])
+def test_no_pairing_is_more_probable_where_sizes_decide(prior):
+    """Patterns alone would pair fewer groups."""
+    rng = np.random.default_rng(0)
+    for _ in range(4):
+        a, b = (
+            short(min_trees=1, prior=prior, concentration=1.0).fit(trees, constraints=links)
+            for trees, links in (two_parts(rng), two_parts(rng))
+        )
+        assert (a + b).log_posterior_ == pytest.approx(most_probable(a, b), rel=1e-12)
 
 
 def test_files_keep_the_sum_and_sums_of_sums(halves, tmp_path):

@@ -124,6 +124,22 @@ def test_top_down_results_equal_those_of_plain_loops(monkeypatch, structure, tie
     assert farthest(plain, results(monkeypatch, False, spec, params, forest, shared=False)) < bound
 
 
+def test_improbable_labels_meet_floor_and_ceiling_alike(monkeypatch):
+    """Ratios of posterior to prior that would overflow are cut, and labels below the floor are impossible."""
+    forest = Forest.from_nested([("x", [("x", [("x", ["x"])])]), "y", ("z", ["z"])])
+    spec = st.SwitchingTree.of_labels(1, 3, 2)
+    params = spec.draw(np.random.default_rng(0), 3)
+    leaf, transition = np.zeros_like(params.leaf), np.zeros_like(params.transition)
+    leaf[:, 0] = transition[0, 0, 0] = transition[0, 1, 1] = transition[0, 2, 0] = 1.0  # nothing is in the second state
+    emission = np.ones_like(params.emission)
+    emission[:, 0] = np.array([1e-190, 1e-210, 1e-199])[:, None]
+    params = params._replace(leaf=leaf, transition=transition, emission=emission)
+    found, wanted = (results(monkeypatch, on, spec, params, forest) for on in (True, False))
+    assert np.isfinite(found[0]).all(axis=1).tolist() == [True, False, True]
+    assert not any(np.isnan(x).any() for x in found)
+    assert farthest(found, wanted) < 1e-12
+
+
 def forget_crowds(kernels):
     def upward(units, *others):
         kernels.upward(units._replace(crowd=units.crowd[:0]), *others)
