@@ -64,26 +64,33 @@ def test_a_split_has_no_better_neighbour_and_gains_what_it_says(demo):
     }
 
 
-def test_the_best_split_of_six_trees_is_the_best_of_all_that_keep_apart():
-    """Every parting of one group that keeps two trees apart, by enumeration."""
+@pytest.mark.parametrize("apart", [[[0, 1], [2]], [[0, 4], [1]]])  # trees 0 and 1 are the same, 0 and 4 are not
+def test_the_best_split_of_six_trees_is_the_best_of_all_that_keep_apart(apart):
+    """Every parting of one group that keeps two sides apart and each whole, by enumeration."""
     trees = [("a", ["b", c]) for c in "ccddee"] + [("x", ["y"])] * 6
-    model = fitted(trees, known=["one"] * 6 + ["two"] * 6)
     free = fitted(trees, settings={"n_components": 2})
     assert sorted(free.group_size_) == [6, 6]
     k = int(free.labels_[0])
     values = {}
     numbers = free.model_
     for side in itertools.product((0, 1), repeat=6):
-        if side[0] == side[2] or side[1] != side[0]:
+        of_one, of_other = ({side[t] for t in trees_of} for trees_of in apart)
+        if not (len(of_one) == len(of_other) == 1 and of_one != of_other):
             continue
         label = np.where(free.labels_ == k, 0, 1)
         label[np.flatnonzero(free.labels_ == k)] = np.array(side) * 2
         rows = ft.rows_of(free.patterns_.transform(trees), numbers)
         nothing = ft.Sums(np.zeros((3, len(numbers.share)), np.int64), np.zeros(3, np.int64))
         values[side] = ft.log_posterior_of(numbers._replace(sums=nothing.plus(rows, label, 1)))
-    free.split_group(k, trees, apart=[[0, 1], [2]])
+    free.split_group(k, trees, apart=apart)
     assert free.log_posterior_ == pytest.approx(max(values.values()), rel=1e-12)
-    assert free.labels_[0] == free.labels_[1] != free.labels_[2]
+    (one, two), (other,) = apart
+    assert free.labels_[one] == free.labels_[two] != free.labels_[other]
+
+
+def test_a_class_cannot_be_parted():
+    trees = [("a", ["b", c]) for c in "ccddee"] + [("x", ["y"])] * 6
+    model = fitted(trees, known=["one"] * 6 + ["two"] * 6)
     with pytest.raises(SettingError, match="parted"):
         model.split_group(int(model.labels_[0]), trees)
     with pytest.raises(SettingError, match="cannot_link"):
