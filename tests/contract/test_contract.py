@@ -37,7 +37,7 @@ ESTIMATORS = {
 
 @pytest.fixture(scope="module")
 def forest():
-    return make_asymmetric_trees(12, random_state=0)
+    return make_asymmetric_trees(6, random_state=0)
 
 
 @pytest.fixture(params=sorted(ESTIMATORS))

@@ -8,6 +8,7 @@ import threading
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import numpy as np
@@ -137,6 +138,7 @@ def test_bag_becomes_a_store(client: Any, forest: Forest, tmp_path: Path) -> Non
     assert len(store.entries) > 4
 
 
+@pytest.mark.slow
 @pytest.mark.filterwarnings("ignore")
 def test_killed_worker_changes_nothing(forest: Forest, store: ForestStore) -> None:
     here = model(max_iter=12).fit(store)
@@ -185,6 +187,12 @@ def dying(_run: int) -> None:
     os.kill(os.getpid(), signal.SIGKILL)
 
 
+def said_to_be_dead(_run: int) -> None:
+    """What a scheduler raises of a task whose workers died, without the processes."""
+    scheduler = importlib.import_module("distributed.scheduler")
+    raise scheduler.KilledWorker("run", SimpleNamespace(address="tcp://gone"), 0)
+
+
 def lacking(_run: int) -> None:
     raise ModuleNotFoundError("No module named 'arbora'")
 
@@ -192,10 +200,37 @@ def lacking(_run: int) -> None:
 def test_workers_that_cannot_do_it_are_told(client: Any) -> None:
     with pytest.raises(SettingError, match=r"a worker lacks a package .*; install arbora"):
         Cluster(client).sum(lacking, range(1), bracketed)
+    with pytest.raises(SettingError, match="died again and again"):
+        list(Cluster(client).map(said_to_be_dead, range(1)))
+
+
+@pytest.mark.slow
+def test_workers_that_die_again_and_again_are_told() -> None:
     with importlib.import_module("dask").config.set({"distributed.scheduler.allowed-failures": 0}):
         cluster = dask.LocalCluster(n_workers=1, threads_per_worker=1, processes=True, dashboard_address=":0")
         with cluster, dask.Client(cluster) as other, pytest.raises(SettingError, match="died again and again"):
             list(Cluster(other).map(dying, range(1)))
+
+
+def test_a_worker_that_leaves_changes_nothing(store: ForestStore, monkeypatch: pytest.MonkeyPatch) -> None:
+    options = {"threads_per_worker": 1, "processes": False, "dashboard_address": ":0", "memory_limit": 0}
+    here = model().fit(store)
+    read, left = ForestStore.part, threading.Event()
+    with dask.LocalCluster(n_workers=2, **options) as cluster, dask.Client(cluster) as client:
+
+        def slowly(*args: Any, **more: Any) -> Any:
+            if not left.is_set():
+                left.set()
+                client.loop.add_callback(cluster.scale, 1)
+            time.sleep(0.01)
+            return read(*args, **more)
+
+        monkeypatch.setattr(ForestStore, "part", slowly)
+        with distributed(client):
+            there = model().fit(ForestStore(store.path, memory=0))
+        assert left.is_set()
+        assert len(cluster.workers) == 1
+    assert here.history_ == there.history_
 
 
 def test_workers_that_come_back_are_waited_for(store: ForestStore, monkeypatch: pytest.MonkeyPatch) -> None:
