@@ -32,7 +32,7 @@ def surprises_of(table):
     """Spans by trace, the most surprising first: (surprise, path)."""
     found = defaultdict(list)
     for row in rows(table):
-        found[row["tree"]].append((float(row["surprise"]), row["path"]))
+        found[Path(row["tree"]).name].append((float(row["surprise"]), row["path"]))
     return {name: sorted(spans, reverse=True) for name, spans in found.items()}
 
 
@@ -64,7 +64,7 @@ def main():
     for row in rows(given.folder / "guilty.csv"):
         guilty[row["name"]].add(row["path"])
     if given.clusters:
-        clusters = {row["name"]: row["cluster"] for row in rows(given.clusters)}
+        clusters = {Path(row["name"]).name: row["cluster"] for row in rows(given.clusters)}
         print("| kind | traces | group | recall | precision | size |\n|---|---|---|---|---|---|")
         for one, n, best, recall, precision, size in groups_of(clusters, kind):
             print(f"| {one} | {n} | {best} | {recall:.3f} | {precision:.3f} | {size} |")

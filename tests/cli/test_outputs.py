@@ -54,6 +54,7 @@ WRITES = {
     "newick": ".nwk",
     "tree": ".json",
     "nodes": ".csv",
+    "new": ".jsonl",
     "template": ".csv",
 }
 NEITHER = {"column", "read", "scheduler", "names", "columns", "hidden", "content"}

@@ -77,6 +77,20 @@ def test_jaeger_is_read_as_the_same_trace_in_otlp_is(tmp_path):
     assert (first.start, first.duration) == (3000, 2000)
 
 
+def test_labels_of_spans_tell_failures_and_durations(tmp_path):
+    spans = [span("a"), span("b", "a", start=2), span("c", "a", start=3)]
+    spans[0] |= {"endTimeUnixNano": str(2 * 10**9 + 1)}
+    spans[1] |= {"endTimeUnixNano": str(5 * 10**7 + 2), "status": {"code": 2}}
+    path = put(tmp_path, "d.otlp.json", otlp(*spans, service=None))
+    assert read_traces(path).n_labels == 3
+    names = [word.split("|") for word in read_traces(path, status=True, duration_bins=[0.05, 1]).vocabulary]
+    assert sorted(name[1:] for name in names) == [["0"], ["1", "error"], ["2"]]
+    assert [word for word in read_traces(path, status=True).vocabulary if "|" in word] == [f"{names[1][0]}|error"]
+    for bad in ([], [1, 1], [float("nan")]):
+        with pytest.raises(ReadError, match=r"duration_bins=.*wanted one edge or more, increasing"):
+            read_traces(path, duration_bins=bad)
+
+
 def test_traces_are_recognised_among_other_json(tmp_path):
     put(tmp_path, "a.json", otlp(*SPANS))
     put(tmp_path, "b.json", {"other": 1})

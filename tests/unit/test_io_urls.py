@@ -1,6 +1,9 @@
 """Trees behind URLs, by fsspec's file system in memory."""
 
+import functools
 import gzip
+import http.server
+import threading
 from pathlib import Path
 
 import pytest
@@ -84,3 +87,30 @@ def test_what_is_a_url():
     assert not any(map(is_url, ("C:/folder", "a.xml", Path("a"))))
     assert as_given(Path("s3://bucket/key")) == "s3://bucket/key"
     assert as_given(Path("folder/a.xml")) == str(Path("folder/a.xml"))
+
+
+class _Quiet(http.server.SimpleHTTPRequestHandler):
+    def log_message(self, *_):
+        pass
+
+
+@pytest.mark.filterwarnings("ignore")  # of the client's loop
+def test_files_of_a_server_are_read_by_lines_and_whole(tmp_path):
+    """The file objects of servers have fewer methods than files: lines up to a length are none of them."""
+    pytest.importorskip("aiohttp")
+    (tmp_path / "a.jsonl").write_text('{"label": "x"}\n{"label": "y"}\n')
+    (tmp_path / "a.iupac").write_text("Gal(b1-4)Glc\n" * 3)
+    (tmp_path / "a.xml").write_text("<a/>")
+    (tmp_path / "b.jsonl.gz").write_bytes(gzip.compress(b'{"label": "x"}\n' * 9))
+    with http.server.ThreadingHTTPServer(("127.0.0.1", 0), functools.partial(_Quiet, directory=tmp_path)) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        at = f"http://127.0.0.1:{server.server_port}"
+        assert [ab.read(f"{at}/{name}").n_trees for name in ("a.jsonl", "a.iupac", "a.xml", "b.jsonl.gz")] == [
+            2,
+            3,
+            1,
+            9,
+        ]
+        with pytest.raises(ab.ReadError, match=r"a.jsonl, line 1: the line holds more than 9 bytes"):
+            ab.read_jsonl(f"{at}/a.jsonl", max_bytes=9)
+        server.shutdown()

@@ -24,6 +24,12 @@ def predict(
         Path | None,
         typer.Option("--nodes", help="A row per node to .csv, .json or .parquet: how surprising it is, in nats."),
     ] = None,
+    new: Annotated[
+        Path | None,
+        typer.Option(
+            "--new", help="Trees with patterns that the model does not have, to .jsonl or .forest: cluster them next."
+        ),
+    ] = None,
     jobs: Jobs = None,
     scheduler: Scheduler = None,
     memory: Memory = None,
@@ -40,7 +46,8 @@ def predict(
     its nodes have a label never seen in training. Rows go to stdout, or to --output and only their counts to stdout.
     Files are read as those of the training were, unless --format or --read say otherwise. A row of a table has its
     group on every level, -1 for a group never seen; there --classes is a column. --nodes has tree, node, label, path
-    of labels from the root, and surprise.
+    of labels from the root, and surprise. Rare kinds join the group that they resemble most; --new leaves the groups
+    of the model out of the way, so that arbora cluster finds kinds among what is new.
 
     \b
     Examples:
@@ -49,8 +56,10 @@ def predict(
       arbora predict model.arbora one.xml
       arbora predict model.arbora new.jsonl --json
       arbora predict model.arbora new/ --output new.csv --nodes nodes.csv
+      arbora predict model.arbora new/ --output new.csv --new odd.jsonl
     """
     check_there(model, *paths)
+    from ..models.patterns.reader import PatternReader
     from . import files, reading, show
     from .hierarchy import predict_rows
     from .nodes import node_columns
@@ -59,16 +68,20 @@ def predict(
         loaded = load_model(model)
         if "levels" in loaded.page_parts():
             of_trees = {"--jobs": jobs, "--format": format, "--skip-bad": skip_bad or None, "--read": read}
-            refuse({**of_trees, "--nodes": nodes, "--scheduler": scheduler, "--memory": memory}, FOR_TREES)
+            refuse(
+                {**of_trees, "--nodes": nodes, "--new": new, "--scheduler": scheduler, "--memory": memory}, FOR_TREES
+            )
             predict_rows(loaded, model, paths, classes, output, as_json, teller)
             return
         fitted = _check_clusters(loaded, model, jobs)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)
         read_too = [*inputs.files, model, files.table_of(classes)]
         tables = [files.Output("--output", output, files.TABLES), files.Output("--nodes", nodes, files.TABLES)]
-        files.check_outputs(tables, read_too)
+        files.check_outputs([*tables, files.Output("--new", new, (".jsonl", ".forest"))], read_too)
         if nodes is not None and not hasattr(fitted, "node_surprise"):
             raise usage("--nodes", f"a {type(fitted).__name__} gives nodes no surprise; leave this out")
+        if new is not None and not isinstance(fitted, PatternReader):
+            raise usage("--new", f"a {type(fitted).__name__} has no patterns; leave this out, or fit --model patterns")
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
         with reading.workers_of(scheduler, forest), teller.working("predicting"):
             columns = files.assignments(fitted, forest)
@@ -82,6 +95,8 @@ def predict(
         for path, rows in written:
             files.write_table(path, rows)
             teller.say(f"wrote {path}")
+        if new is not None:
+            _write_new(fitted, forest, new, teller)
     if output is None:
         if as_json:
             print_json(files.records(columns))
@@ -93,6 +108,25 @@ def predict(
         print_json(facts)
     else:
         show.show_assignments(facts)
+
+
+def _write_new(model: Any, forest: Any, path: Path, teller: Teller) -> None:
+    """Write the trees that have a pattern without a column in the model."""
+    import numpy as np
+
+    from ..evaluate.wording import counted
+    from ..io import write_jsonl
+
+    rows = np.flatnonzero(model.novelty(forest).unseen_share > 0)
+    if not len(rows):
+        teller.say(f"no tree has a pattern that the model does not have; {path} was not written")
+        return
+    found = forest.take(rows)
+    if path.name.lower().endswith(".jsonl"):
+        write_jsonl(found, path)
+    else:
+        found.save(path)
+    teller.say(f"wrote {path}: {counted(len(rows), 'tree')} with patterns that the model does not have")
 
 
 @app.command()

@@ -1,6 +1,7 @@
 """Files that are elsewhere: URLs that fsspec opens, such as s3://bucket/corpus, https://... and memory://."""
 
 import glob
+import io
 import os
 import re
 from collections import Counter
@@ -26,11 +27,40 @@ def as_given(path: str | os.PathLike[str]) -> str:
     return _ONE_SLASH.sub(r"\1://", text, count=1) if isinstance(path, PurePath) and not os.path.exists(text) else text
 
 
+class _Raw(io.RawIOBase):
+    """The bytes of a file of fsspec: not all of its kinds have the methods of files, such as lines up to a length."""
+
+    def __init__(self, file: Any) -> None:
+        self.file = file
+
+    def readable(self) -> bool:
+        return True
+
+    def seekable(self) -> bool:
+        return bool(self.file.seekable())
+
+    def seek(self, offset: int, whence: int = 0) -> int:
+        return int(self.file.seek(offset, whence))
+
+    def tell(self) -> int:
+        return int(self.file.tell())
+
+    def readinto(self, buffer: Any) -> int:
+        data = self.file.read(len(buffer))
+        buffer[: len(data)] = data
+        return len(data)
+
+    def close(self) -> None:
+        if not self.closed:
+            self.file.close()
+        super().close()
+
+
 def open_url(url: str) -> IO[bytes]:
     """The file behind a URL, open for reading bytes."""
     system, path = _system(url)
     try:
-        return system.open(path, "rb")
+        return io.BufferedReader(_Raw(system.open(path, "rb")), 2**17)
     except (OSError, ValueError) as error:
         kind = FileNotFoundError if isinstance(error, FileNotFoundError) else OSError
         raise kind(f"{type(error).__name__}: {error}") from None

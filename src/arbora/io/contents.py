@@ -1,9 +1,11 @@
 """Content that readers are asked for: which columns, and what their texts are: numbers, truth, codes or words."""
 
 import logging
+import math
 import re
 from collections import Counter
 from collections.abc import Iterable, Sequence
+from itertools import pairwise
 from typing import Any
 
 from ..errors import ReadError
@@ -16,6 +18,14 @@ MOST_WORDS = 2000  # of a column of codes or bags: the most frequent ones; other
 _WORD = re.compile(r"\w+")
 _NUMBER = re.compile(r"[+-]?([0-9]+(\.[0-9]*)?|\.[0-9]+)([eE][+-]?[0-9]+)?")
 _TRUTH = {"true": True, "false": False}
+
+
+def checked_bins(edges: Sequence[float] | None, option: str) -> list[float] | None:
+    """The edges of bins of a number, once they are known to increase."""
+    bins = None if edges is None else [float(edge) for edge in edges]
+    if bins is not None and (not bins or any(not a < b for a, b in pairwise([*bins, math.inf]))):
+        raise ReadError(f"{option}={edges!r}; wanted one edge or more, increasing")
+    return bins
 
 
 class Asked:

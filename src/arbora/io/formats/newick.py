@@ -4,14 +4,12 @@ import math
 import re
 from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
-from itertools import pairwise
 from typing import NamedTuple
 
-from ...errors import ReadError
 from ...forest.forest import Forest
 from ...forest.node_columns import MISSING
 from ..builder import Columns, Fault, label_code
-from ..contents import Asked
+from ..contents import Asked, checked_bins
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
@@ -85,7 +83,7 @@ def read_newick(
     ...     read_newick(path)[0]
     {'label': 'e', 'children': [{'label': 'a'}, {'label': 'd', 'children': [{'label': 'b'}, {'label': 'c'}]}]}
     """
-    naming, asked = Naming(unnamed, checked_bins(length_bins)), Asked(content)
+    naming, asked = Naming(unnamed, checked_bins(length_bins, "length_bins")), Asked(content)
 
     def read_file(path: str, columns: Columns) -> None:
         whole = decode(read_bytes(path, max_bytes))
@@ -93,14 +91,6 @@ def read_newick(
         add_trees(text, 0, len(text), naming, columns, Annotations(whole, asked))
 
     return read_files(source, "newick", read_file, Policy(on_error, vocabulary, progress, max_bytes, asked))
-
-
-def checked_bins(length_bins: Sequence[float] | None) -> list[float] | None:
-    """The edges of bins, once they are known to increase."""
-    bins = None if length_bins is None else [float(edge) for edge in length_bins]
-    if bins is not None and (not bins or any(not a < b for a, b in pairwise(bins))):
-        raise ReadError(f"length_bins={length_bins!r}; wanted one edge or more, increasing")
-    return bins
 
 
 def without_comments(text: str) -> str:

@@ -7,11 +7,11 @@ from typing import NamedTuple
 from ...errors import ReadError
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
-from ..contents import Asked
+from ..contents import Asked, checked_bins
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..sources import MAX_BYTES, Policy, decode, position, read_bytes, read_files, shown
-from .newick import Annotations, Naming, add_trees, checked_bins, without_comments
+from .newick import Annotations, Naming, add_trees, without_comments
 
 _END = re.compile(r"'[^']*(?:''[^']*)*'|(;)")  # of a command; a name in quotes may have a semicolon in it
 _WORD = re.compile(r"\s*(?:'([^']*(?:''[^']*)*)'|([^\s',;=]+)|([,=]))")
@@ -78,7 +78,7 @@ def read_nexus(
     """
     if burn_in < 0:
         raise ReadError(f"burn_in={burn_in}; wanted 0 or more")
-    bins, asked = checked_bins(length_bins), Asked(content)
+    bins, asked = checked_bins(length_bins, "length_bins"), Asked(content)
 
     def read_file(path: str, columns: Columns) -> None:
         whole = decode(read_bytes(path, max_bytes))

@@ -4,15 +4,16 @@ import json
 import logging
 import math
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterator, Sequence
 from functools import partial
-from typing import Any
+from typing import Any, NamedTuple
 
 from ...errors import ReadError
 from ...forest.forest import Forest
 from ..builder import Columns, Fault
 from ..by_parent import add_rows, cycle_row, subtree_rows
-from ..contents import Asked
+from ..contents import Asked, checked_bins
 from ..finding import Source
 from ..format import MAX_BYTES_OPTION, Format, Option
 from ..json_text import looks_like_json, parse_json
@@ -32,10 +33,30 @@ LABELS = ("service:operation", "operation", "service")
 BROKEN = ("refuse", "split", "drop")
 
 
+class Naming(NamedTuple):
+    """What the label of a span is."""
+
+    label: str
+    status: bool
+    bins: list[float] | None
+
+    def label_of(self, span: Span) -> str:
+        """The label of a span, with its end if it failed, and the bin of its duration."""
+        if self.label == "operation" or (self.label == "service:operation" and not span.service):
+            name = span.operation
+        else:
+            name = span.service if self.label == "service" else f"{span.service}:{span.operation}"
+        if self.bins is not None:
+            name += f"|{bisect_right(self.bins, span.duration / 1e9)}"
+        return f"{name}|error" if self.status and span.status == "error" else name
+
+
 def read_traces(
     source: Source,
     *,
     label: str = "service:operation",
+    status: bool = False,
+    duration_bins: Sequence[float] | None = None,
     broken: str = "refuse",
     content: Sequence[str] | bool | None = None,
     max_bytes: int = MAX_BYTES,
@@ -54,6 +75,11 @@ def read_traces(
         Files, globs (``**`` for any folders) or directories.
     label : {"service:operation", "operation", "service"}, default "service:operation"
         Label of a span.
+    status : bool, default False
+        Whether the label of a span that failed ends in ``|error``.
+    duration_bins : sequence of float or None, default None
+        Increasing edges of bins, in seconds; the bin of the duration joins the label.  With 0.1 and 1, a span GET of
+        half a second is labelled ``GET|1``.  None ignores durations.
     broken : {"refuse", "split", "drop"}, default "refuse"
         What to do with a trace that has several roots, or spans whose parent is absent.  "refuse" raises an error.
         "split" makes a tree of every root and of every span without its parent.  "drop" leaves the trace out.  The last
@@ -93,6 +119,7 @@ def read_traces(
     if broken not in BROKEN:
         raise ReadError(f'broken={broken!r}; wanted "refuse", "split" or "drop"')
     n_broken, asked = 0, Asked(content, tuple(CONTENT))
+    naming = Naming(label, status, checked_bins(duration_bins, "duration_bins"))
 
     def read_file(path: str, columns: Columns) -> None:
         nonlocal n_broken
@@ -102,7 +129,9 @@ def read_traces(
             traces.setdefault(span.trace, []).append(span)
         if not traces:
             raise Fault("there is no span in it, wanted one at least; leave the file out")
-        found = [_add_trace(spans, f"{path}#{trace}", label, broken, columns, asked) for trace, spans in traces.items()]
+        found = [
+            _add_trace(spans, f"{path}#{trace}", naming, broken, columns, asked) for trace, spans in traces.items()
+        ]
         n_broken += sum(found)  # at the end, because a fault takes the whole file back
 
     forest = read_files(source, "traces", read_file, Policy(on_error, vocabulary, progress, max_bytes))
@@ -136,7 +165,7 @@ def _is_document(line: str) -> bool:
     return True
 
 
-def _add_trace(spans: list[Span], name: str, label: str, broken: str, columns: Columns, asked: Asked) -> bool:
+def _add_trace(spans: list[Span], name: str, naming: Naming, broken: str, columns: Columns, asked: Asked) -> bool:
     """Append the tree, or trees, of one trace; whether the trace is broken."""
     spans = sorted(spans, key=lambda span: span.start)  # stable, so that ties keep the order of the file
     trace = shown(spans[0].trace)
@@ -153,7 +182,7 @@ def _add_trace(spans: list[Span], name: str, label: str, broken: str, columns: C
         raise Fault(f"trace {trace}: {why}; {advice}")
     if why and broken == "drop":
         return True
-    codes = [columns.words[_label(span, label)] for span in spans]
+    codes = [columns.words[naming.label_of(span)] for span in spans]
     held = {name: partial(_held, spans, value) for name, value in CONTENT.items() if name in asked}
     for number, rows in enumerate(subtree_rows(above, roots), 1):
         add_rows(rows, codes, columns, held)
@@ -170,12 +199,6 @@ def _why_broken(spans: list[Span], roots: list[int]) -> str:
     if orphan is not None:
         return f"the parent {shown(str(orphan.parent))} of span {shown(orphan.id)} is not there"
     return f"{len(roots)} spans have no parent, wanted one root" if len(roots) > 1 else ""
-
-
-def _label(span: Span, label: str) -> str:
-    if label == "operation" or (label == "service:operation" and not span.service):
-        return span.operation
-    return span.service if label == "service" else f"{span.service}:{span.operation}"
 
 
 _OTLP = re.compile(r'\s*\{\s*"resourceSpans"\s*:\s*\[')
@@ -206,8 +229,11 @@ one trace must be in one file, and a tree is named `file#trace`.
 
 A trace with several roots, or with spans whose parent is absent, is refused by default. With `broken=split` every root,
 and every span without its parent, becomes the root of a tree. With `broken=drop` such traces are left out. Either way
-Arbora reports how many there were. `content=log_duration,status` reads the logarithm of the duration in seconds and the
-status of each span; `kind` and `duration` are there as well.
+Arbora reports how many there were.
+
+With `status=true` the label of a span that failed ends in `|error`, and with `duration_bins=0.001,0.01,0.1,1,10` labels
+tell decades of the duration, as in `GET|3`; patterns see both then. `content=log_duration,status` reads the logarithm
+of the duration in seconds and the status of each span as content; `kind` and `duration` are there as well.
 
 ```text
 arbora cluster traces.json --read broken=drop
@@ -223,6 +249,8 @@ ab.read_traces("shop.otlp.json")[0]  # {'label': 'GET /', 'children': [{'label':
 ```""",
     options=(
         Option("label", LABELS, "what the label of a span is"),
+        Option("status", bool, "the label of a span that failed ends in |error"),
+        Option("duration_bins", float, "edges of bins in seconds; the bin of the duration joins the label"),
         Option("broken", BROKEN, "traces with several roots or lost parents: an error, a tree per part, or left out"),
         Option("content", str, "columns of content: duration, log_duration, status, kind, or all"),
         MAX_BYTES_OPTION,
