@@ -36,13 +36,13 @@ def test_the_sentences_about_all_corpora_are_those_of_the_table():
     """Counts of better and worse that docs/arbora-or.md gives in words stand in the last column of the table."""
     said = {
         "error on 28 of 35 corpora": ("linear SVM, log counts of subtrees", "2 / 28 of 35"),
-        "on 3 of 35 corpora (circuit boards": ("Louvain communities, tf-idf of pairs", "3 / 24 of 35"),
+        "on 3 of 35 corpora (circuit boards": ("Louvain communities, tf-idf of pairs", "3 / 23 of 35"),
         "better on 4 of the 21 held-out ones": ("Louvain communities, root paths", "4 / 12 of 21"),
         "worse than `PatternMixture` on 34 of 35 corpora": ("HDBSCAN, root paths", "0 / 34 of 35"),
         "is worse than `PatternMixture` on five of them": ("average linkage, edit distances", "0 / 5 of 7"),
         "worse on 25 of the 29 corpora": ("spectral, Weisfeiler-Lehman kernel", "1 / 25 of 29"),
         "worse on all 14 development corpora": ("spectral, ODD kernel", "0 / 14 of 14"),
-        "are better on 4 of 35 corpora": ("TreeGrammarMixture", "4 / 6 of 35"),
+        "are better on 4 of 35 corpora": ("TreeGrammarMixture", "4 / 8 of 35"),
     }
     page = " ".join((versus.PAGE.parents[1] / "arbora-or.md").read_text(encoding="utf-8").split())
     table = versus.PAGE.read_text(encoding="utf-8").splitlines()
