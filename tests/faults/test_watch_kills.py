@@ -11,7 +11,7 @@ import pytest
 import arbora as ab
 from arbora.watch import log as lg
 from arbora.watch.log import Place, WatchLog, replay
-from arbora.watch.told import lines_of
+from arbora.watch.watched_trees import lines_of
 from arbora.watch.watcher import Watcher
 from tests.faults.killing import run_child, seconds
 from tests.unit.test_watching import fitted, stream
@@ -50,7 +50,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(
                 part = forest.take(np.arange(a, min(a + SIZE, len(TREES))))
                 names = [f"t{a + i}" for i in range(part.n_trees)]
                 batch = log.add(log.watcher.read(part), names, [], [Place("s", a + part.n_trees)])
-                out.write("".join(json.dumps(line) + "\n" for line in lines_of(batch.told, names)))
+                out.write("".join(json.dumps(line) + "\n" for line in lines_of(batch.trees, names)))
                 out.flush()
 
     begin()
@@ -64,7 +64,7 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(
         ended = run_child(watch, float(rng.uniform(0, 1.1 * longest)))
         n_killed += not ended
         whole = printed.read_text().rpartition("\n")[0].splitlines()
-        again = [json.dumps(line) for _, batch in replay(folder) for line in lines_of(batch.told, batch.names)]
+        again = [json.dumps(line) for _, batch in replay(folder) for line in lines_of(batch.trees, batch.names)]
         assert set(whole) <= set(again)  # nothing that was printed is lost
         assert "\n".join(again) + "\n" == every[: sum(len(line) + 1 for line in again)] or not again
         if ended:
@@ -79,4 +79,4 @@ def test_killed_at_any_moment_nothing_acknowledged_is_lost(
 
 
 def _births(folder: Path) -> list[object]:
-    return [birth for _, batch in replay(folder) for birth in batch.told.births]
+    return [birth for _, batch in replay(folder) for birth in batch.trees.births]

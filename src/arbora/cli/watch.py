@@ -165,13 +165,13 @@ class _Watched:
             batch = self.log.add(rows, names, aside, places)
         else:
             batch = Batch(self._watcher.update_rows(rows), list(names), list(aside))
-        told = batch.told
-        self.n_trees += told.n_trees
-        self.n_kept += int(told.keep.sum())
-        self.n_births += len(told.births)
-        self.n_alarms += len(told.alarms)
+        trees = batch.trees
+        self.n_trees += trees.n_trees
+        self.n_kept += int(trees.keep.sum())
+        self.n_births += len(trees.births)
+        self.n_alarms += len(trees.alarms)
         self.n_aside += len(batch.aside)
-        self.frozen += float((1.0 - told.frozen).sum())
+        self.frozen += float((1.0 - trees.frozen).sum())
         return batch
 
     def tell(self, teller: Teller) -> None:
@@ -250,8 +250,8 @@ def _options(inputs: Any) -> dict[str, Any]:
 
 def _print(batch: "Batch", first: int) -> None:
     """Lines of JSON, those of trees from a number on."""
-    from ..watch.told import lines_of
+    from ..watch.watched_trees import lines_of
 
-    lines = [json.dumps(finite(line)) for line in lines_of(batch.told, batch.names) if line["tree"] >= first]
+    lines = [json.dumps(finite(line)) for line in lines_of(batch.trees, batch.names) if line["tree"] >= first]
     if lines:
         typer.echo("\n".join(lines))

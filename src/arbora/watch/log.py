@@ -17,7 +17,7 @@ from ..errors import ArboraError, ModelFileError
 from ..files.journal import Journal, read_journal
 from ..files.temporary import FolderLock
 from .kernels.urns import Stream
-from .told import Told
+from .watched_trees import WatchedTrees
 from .watcher import Watcher
 
 START, JOURNAL, SNAPSHOT = "start.arbora", "journal", "snapshot.arbora"
@@ -35,7 +35,7 @@ class Place(NamedTuple):
 class Batch(NamedTuple):
     """Trees of one entry of the journal, and what was said of them."""
 
-    told: Told
+    trees: WatchedTrees
     names: list[str]
     aside: list[str]  # reasons why input was set aside
 
@@ -108,11 +108,11 @@ class WatchLog:
     def _take(self, record: dict[str, Any]) -> Batch:
         rows, names, aside, places = of_record(record, self.watcher)
         self._whole = False  # an interrupt in between leaves a state that is not to be saved
-        told = self.watcher.update_rows(rows)
+        trees = self.watcher.update_rows(rows)
         self.places.update({place.source: place for place in places})
         self.n_aside += len(aside)
         self._whole = True
-        return Batch(told, names, aside)
+        return Batch(trees, names, aside)
 
     def snapshot(self) -> None:
         """Save the state, so that it need not be computed from the journal again."""

@@ -21,7 +21,7 @@ from .kernels import particles as pt
 from .kernels.betting import choose_kept
 from .kernels.urns import Stream, score_trees
 from .rows import concatenated, cut, from_on, known_part, read_rows
-from .told import Birth, Told
+from .watched_trees import Birth, WatchedTrees
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -98,10 +98,10 @@ class Watcher:
     >>> from arbora import PatternMixture, Watcher
     >>> model = PatternMixture(random_state=0).fit([("a", ["b", "c"])] * 9 + [("d", ["e", "e", "f"])] * 9)
     >>> watcher = Watcher(model, window=4)
-    >>> told = watcher.update([("a", ["b", "c"]), ("d", ["e", "e", "f"]), *[("x", ["y", "z", "z"])] * 6])
-    >>> told.cluster.tolist(), told.opened_by.tolist()
+    >>> found = watcher.update([("a", ["b", "c"]), ("d", ["e", "e", "f"]), *[("x", ["y", "z", "z"])] * 6])
+    >>> found.cluster.tolist(), found.opened_by.tolist()
     ([0, 1, -1, -1, -1, -1, -1, 2], [-1, -1, 2, 2, 2, 2, 2, -1])
-    >>> [(birth.cluster, birth.opened_by) for birth in told.births]
+    >>> [(birth.cluster, birth.opened_by) for birth in found.births]
     [(2, 2)]
     """
 
@@ -136,7 +136,7 @@ class Watcher:
 
     # ---- trees --------------------------------------------------------------------------------------------------
 
-    def update(self, X: Any) -> Told:
+    def update(self, X: Any) -> WatchedTrees:
         """Take in more trees of the stream.
 
         Parameters
@@ -146,7 +146,7 @@ class Watcher:
 
         Returns
         -------
-        Told
+        WatchedTrees
             What there is to say of each of them.
         """
         return self.update_rows(self.read(read_or_convert(X)))
@@ -166,7 +166,7 @@ class Watcher:
         """
         return read_rows(self.model.patterns_, forest, self.settings.buckets)
 
-    def update_rows(self, rows: Stream) -> Told:
+    def update_rows(self, rows: Stream) -> WatchedTrees:
         """As `update`, for rows.
 
         Parameters
@@ -176,7 +176,7 @@ class Watcher:
 
         Returns
         -------
-        Told
+        WatchedTrees
             What there is to say of each tree.
         """
         before = self.state
@@ -191,7 +191,7 @@ class Watcher:
         level = (float(self.settings.keep_novel), float(self.settings.keep_share))
         choose_kept(before.seen, bins_of(surprise), sure, at, level, weight)
         unseen = rows.size[:, 1].sum(axis=1)
-        return Told(
+        return WatchedTrees(
             first=before.number,
             cluster=np.maximum(label, -1),
             opened_by=np.where(label < -1, -2 - label, -1),

@@ -23,7 +23,7 @@ class Birth(NamedTuple):
     retired: int | None  # group that was put aside, where there were too many
 
 
-class Told(NamedTuple):
+class WatchedTrees(NamedTuple):
     """What a watcher says of some trees of the stream, in their order."""
 
     first: int  # number of the first of these trees in the stream
@@ -51,15 +51,15 @@ class Told(NamedTuple):
         return len(self.cluster)
 
 
-def lines_of(told: Told, names: Sequence[str]) -> Iterator[dict[str, Any]]:
+def lines_of(trees: WatchedTrees, names: Sequence[str]) -> Iterator[dict[str, Any]]:
     """One object per tree, and one per birth and alarm after the tree at which it came."""
-    births = {birth.tree: birth for birth in told.births}
+    births = {birth.tree: birth for birth in trees.births}
     alarms: dict[int, list[Alarm]] = {}
-    for alarm in told.alarms:
+    for alarm in trees.alarms:
         alarms.setdefault(alarm.tree, []).append(alarm)
-    for i in range(told.n_trees):
-        number = told.first + i
-        yield _line(told, i, names[i])
+    for i in range(trees.n_trees):
+        number = trees.first + i
+        yield _line(trees, i, names[i])
         if number in births:
             yield _birth_line(births[number])
         for alarm in alarms.get(number, []):
@@ -71,20 +71,20 @@ def _birth_line(birth: Birth) -> dict[str, Any]:
     return out if birth.retired is None else {**out, "retired": birth.retired}
 
 
-def _line(told: Told, i: int, name: str) -> dict[str, Any]:
-    final = told.cluster[i] >= 0
+def _line(trees: WatchedTrees, i: int, name: str) -> dict[str, Any]:
+    final = trees.cluster[i] >= 0
     numbers = {
-        key: round(float(getattr(told, key)[i]), DIGITS)
+        key: round(float(getattr(trees, key)[i]), DIGITS)
         for key in ("probability", "new", "novelty", "unseen", "rank", "surprise")
     }
     return {
-        "tree": told.first + i,
+        "tree": trees.first + i,
         "name": name,
-        "cluster": int(told.cluster[i]) if final else None,
-        **({} if final else {"opened_by": int(told.opened_by[i])}),
+        "cluster": int(trees.cluster[i]) if final else None,
+        **({} if final else {"opened_by": int(trees.opened_by[i])}),
         **numbers,
-        "keep": bool(told.keep[i]),
-        "weight": round(float(told.weight[i]), DIGITS),
-        "particles": int(told.particles[i]),
-        "effective": round(float(told.size[i]), 3),
+        "keep": bool(trees.keep[i]),
+        "weight": round(float(trees.weight[i]), DIGITS),
+        "particles": int(trees.particles[i]),
+        "effective": round(float(trees.size[i]), 3),
     }
