@@ -1,4 +1,4 @@
-"""Draws that several samplers make: an index by logarithms of weights, and one of two sides by its log odds."""
+"""Draws that several samplers make: an index by weights or their logarithms, and one of two sides by its log odds."""
 
 import math
 
@@ -8,24 +8,31 @@ from ...jit import jit
 
 
 @jit
+def draw_by_weights(rng, weight, n):
+    """(index drawn in proportion to weight[:n], sum of the weights); where rounding runs past the end, the last one."""
+    total = 0.0
+    for x in range(n):
+        total += weight[x]
+    left = rng.random() * total
+    chosen = 0
+    for x in range(n):
+        if weight[x] > 0.0:
+            chosen = x
+            left -= weight[x]
+            if left < 0.0:
+                break
+    return chosen, total
+
+
+@jit
 def draw_by_logs(rng, log_weight, n):
     """Index drawn in proportion to exp(log_weight[:n]), some of them above -inf; changes log_weight."""
     top = -np.inf
     for x in range(n):
         top = max(top, log_weight[x])
-    total = 0.0
     for x in range(n):
         log_weight[x] = math.exp(log_weight[x] - top)
-        total += log_weight[x]
-    left = rng.random() * total
-    chosen = -1
-    for x in range(n):
-        if log_weight[x] > 0.0:
-            chosen = x
-            left -= log_weight[x]
-            if left < 0.0:
-                break
-    return chosen
+    return draw_by_weights(rng, log_weight, n)[0]
 
 
 @jit

@@ -2,10 +2,11 @@
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_by_logs, draw_by_weights
 from ....jit import jit
 from .directions import score_of
 from .mixture_tree import count_path, fill_log_density, join_component, leave_component
-from .random_draws import TINY, pick, pick_log
+from .random_draws import TINY
 
 
 @jit
@@ -59,11 +60,11 @@ def _draw_leaf(rng, x, log_density, work, state, setting):
             weight[j] *= np.exp(-2.0 * setting.regularization * (worst[z] - least))
         best = max(best, weight[j])
     if best > 1e-200:
-        return first_leaf + pick(rng, weight, n_leaves)
+        return first_leaf + draw_by_weights(rng, weight, n_leaves)[0]
     for j in range(n_leaves):  # a datum far from all others: sums in the logarithm
         z = first_leaf + j
         weight[j] = np.log(reach[z]) + log_mixture(z, log_density, state) - 2.0 * setting.regularization * worst[z]
-    return first_leaf + pick_log(rng, weight, n_leaves)
+    return first_leaf + draw_by_logs(rng, weight, n_leaves)
 
 
 @jit

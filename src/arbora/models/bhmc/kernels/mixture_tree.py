@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_by_logs
 from ....jit import jit
-from .random_draws import TINY, draw_beta, log_gamma, pick_log
+from .random_draws import TINY, draw_beta, log_gamma
 
 
 class MixtureTree(NamedTuple):
@@ -107,7 +108,7 @@ def draw_component(rng, z, log_density, state):
     for k in range(n_components):
         log_weight[k] += np.log(state.weight[z, k])
     log_weight[n_components] += np.log(state.rest[z])
-    return pick_log(rng, log_weight, n_components + 1)
+    return draw_by_logs(rng, log_weight, n_components + 1)
 
 
 @jit

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_by_logs
 from ....jit import jit
 from .directions import score_of
 from .finite_paths import log_mixture
@@ -19,7 +20,7 @@ from .mixture_tree import (
     new_node,
     unlink,
 )
-from .random_draws import TINY, draw_augment, pick_log
+from .random_draws import TINY, draw_augment
 
 
 @jit
@@ -115,7 +116,7 @@ def _draw_path(rng, datum, work, proposal_out, state, setting):
             weight[i] += np.log(setting.path_concentration / (state.below[z] + setting.path_concentration))
             n = _queue_children(x, z, n, work, state, setting)
         i += 1
-    z = queue[pick_log(rng, weight, n)]
+    z = queue[draw_by_logs(rng, weight, n)]
     born = level[z]
     above = z
     for l in range(born - 1, -1, -1):

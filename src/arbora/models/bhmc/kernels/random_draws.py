@@ -24,32 +24,6 @@ def draw_beta(rng, a, b):
 
 
 @jit
-def pick(rng, weight, n):
-    """Index drawn in proportion to weight[:n]."""
-    total = 0.0
-    for x in range(n):
-        total += weight[x]
-    left = rng.random() * total
-    best = 0
-    for x in range(n):
-        left -= weight[x]
-        if left < 0.0:
-            return x
-        if weight[x] > weight[best]:
-            best = x
-    return best
-
-
-@jit
-def pick_log(rng, log_weight, n):
-    """Index drawn in proportion to exp(log_weight[:n]); changes log_weight."""
-    top = log_weight[:n].max()
-    for x in range(n):
-        log_weight[x] = np.exp(log_weight[x] - top)
-    return pick(rng, log_weight, n)
-
-
-@jit
 def draw_augment(rng, b):
     """GIG(1/2, 1, b^2) without a division by b, so that b may be zero."""
     y = rng.standard_normal() ** 2

@@ -9,6 +9,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_by_weights
 from ....jit import inlined, jit
 from .urns import Cells, add_content, n_content_cells, numbered, see_content
 
@@ -131,23 +132,6 @@ def _room(units, order, n_states, n_slots):
 
 
 @jit
-def _pick(rng, weight, n):
-    """(index drawn in proportion to weight[:n], sum of the weights)."""
-    total = 0.0
-    for x in range(n):
-        total += weight[x]
-    left = rng.random() * total
-    last = 0
-    for x in range(n):
-        if weight[x] > 0.0:
-            last = x
-            left -= weight[x]
-            if left < 0.0:
-                break
-    return last, total
-
-
-@jit
 def _log_mean(log_weight):
     top = log_weight.max()
     if top == -np.inf:
@@ -267,7 +251,7 @@ def _impute(rng, units, node, particle, setting, options):
         _leaf_options(c, slot[d], model, places, options)
     else:
         n_options, factor = _inner_options(units, node, particle, model, places, options)
-    chosen, total = _pick(rng, options.weight, n_options * n_states)
+    chosen, total = draw_by_weights(rng, options.weight, n_options * n_states)
     i = chosen % n_states
     add_content(model.urns, places.content, label[d], c, i)
     if is_leaf:

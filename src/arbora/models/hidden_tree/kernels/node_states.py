@@ -5,24 +5,14 @@ Units here are nodes (no sharing), and `lane[d]` is the component of the node's 
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_by_weights
 from ....jit import jit
 
 
 @jit
 def _pick(rng, weight):
-    """Index drawn in proportion to weight; the last positive one if rounding runs past the end."""
-    total = 0.0
-    for x in range(weight.shape[0]):
-        total += weight[x]
-    left = rng.random() * total
-    last = 0
-    for x in range(weight.shape[0]):
-        if weight[x] > 0.0:
-            last = x
-            left -= weight[x]
-            if left < 0.0:
-                break
-    return last
+    """Index drawn in proportion to weight."""
+    return draw_by_weights(rng, weight, weight.shape[0])[0]
 
 
 @jit

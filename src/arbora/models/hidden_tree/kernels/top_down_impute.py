@@ -8,8 +8,9 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_by_weights
 from ....jit import jit
-from .impute import _ancestors, _is_uneven, _log_mean, _pick
+from .impute import _ancestors, _is_uneven, _log_mean
 from .urns import Cells, add_content, n_content_cells, numbered, see_content
 
 
@@ -98,7 +99,7 @@ def _impute(rng, units, node, c, setting, room):
         option[i] = (alpha[i] + c[base + i]) / whole * emission[i]
         if shaped:
             option[i] *= _chance_of_shape(units, d, (c, places.shape), model, i, False)
-    i, total = _pick(rng, option, n_states)
+    i, total = draw_by_weights(rng, option, n_states)
     c[base + i] += 1.0
     c[base + n_states] += 1.0
     add_content(model.urns, places.content, label[d], c, i)

@@ -2,6 +2,7 @@
 
 import numpy as np
 
+from ....inference.kernels.draws import draw_by_weights
 from ....jit import jit
 
 
@@ -62,17 +63,6 @@ def best_states(units, flow, best_output):
 
 
 @jit
-def _pick(rng, weight):
-    """An index in proportion to the weights."""
-    at = rng.random() * weight.sum()
-    for i in range(weight.shape[0]):
-        at -= weight[i]
-        if at < 0.0:
-            return i
-    return weight.shape[0] - 1
-
-
-@jit
 def draw_outputs(rng, units, flow, output):
     """Outputs of every node, from the leaves up; nodes are units of their own, output[input, state, output]."""
     row, edge_row, _, child_start, child = units
@@ -96,6 +86,6 @@ def draw_outputs(rng, units, flow, output):
                 for gap in range(due, edge_slot[f]):
                     weight += absent[x, gap]
                 due = edge_slot[f] + 1
-        state[d] = _pick(rng, weight)
-        drawn[d] = _pick(rng, output[x, state[d]])
+        state[d] = draw_by_weights(rng, weight, n_states)[0]
+        drawn[d] = draw_by_weights(rng, output[x, state[d]], output.shape[2])[0]
     return drawn
