@@ -12,6 +12,7 @@ from ..evaluate.summary import Summary, summarise
 from ..forest.trees import Trees
 from ..models.assignments import Assignments
 from ..models.merging import coarser_levels
+from ..models.patterns import Namer
 from ..report import write_report
 from ..report.group_names import describe_groups
 from . import files, levels, show
@@ -55,7 +56,8 @@ def tell(forest: Trees, fitted: Fitted, outputs: Outputs, command_line: str, as_
         whole = assigned(fitted, forest) if some is forest or outputs.table is not None else fitted.assignments
         found = assigned(fitted._replace(assignments=whole and whole.take(chosen)), some, labels)
         coarser = coarser_levels(model, labels)
-        described = describe_groups(some, labels)
+        namer = Namer(some)
+        described = describe_groups(namer, labels)
         summary = summarise(
             some,
             labels,
@@ -86,6 +88,7 @@ def tell(forest: Trees, fitted: Fitted, outputs: Outputs, command_line: str, as_
                 verdict=verdict,
                 assignments=found,
                 described=described,
+                namer=namer,
             )
     for line in told[1]:
         teller.warn(line)

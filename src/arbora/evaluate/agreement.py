@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
-from numpy.typing import ArrayLike
+from numpy.typing import ArrayLike, NDArray
 
 from ..forest.node_columns import natural_order
 
@@ -34,7 +34,7 @@ def agree(target: ArrayLike, labels: ArrayLike) -> Agreement:
     """Adjusted Rand index, normalised mutual information and contingency table of classes and clusters."""
     from sklearn.metrics import adjusted_rand_score, normalized_mutual_info_score
 
-    classes, row = np.unique(np.asarray(target), return_inverse=True)
+    classes, row = _coded(np.asarray(target))
     clusters, column = np.unique(np.asarray(labels), return_inverse=True)
     table = np.bincount(row * len(clusters) + column, minlength=len(classes) * len(clusters))
     return Agreement(
@@ -44,6 +44,18 @@ def agree(target: ArrayLike, labels: ArrayLike) -> Agreement:
         clusters=tuple(int(number) for number in clusters.tolist()),
         table=tuple(tuple(int(n) for n in counts) for counts in table.reshape(len(classes), -1)),
     )
+
+
+def _coded(target: NDArray[Any]) -> tuple[NDArray[Any], NDArray[np.int64]]:
+    """The classes in order, and which of them each entry is; texts are not sorted, which would take long."""
+    if target.dtype.kind != "U":
+        return np.unique(target, return_inverse=True)
+    number: dict[str, int] = {}
+    code = np.array([number.setdefault(name, len(number)) for name in target.tolist()], np.int64)
+    classes = sorted(number)
+    place = np.empty(len(classes), np.int64)
+    place[[number[name] for name in classes]] = np.arange(len(classes))
+    return np.array(classes, target.dtype), place[code]
 
 
 def level_score(target: ArrayLike, labels: ArrayLike) -> LevelScore:

@@ -10,7 +10,7 @@ from typing import Any
 
 from ..inference.verdict import Verdict
 from ..models.assignments import Assignments
-from ..models.patterns import GroupName
+from ..models.patterns import GroupName, Namer
 from .gather import Context, gather
 from .page import render
 
@@ -32,6 +32,7 @@ def write_report(
     assignments: Assignments | None = None,
     described: Sequence[GroupName] | None = None,
     group_names: Mapping[int, str] | None = None,
+    namer: Namer | None = None,
 ) -> None:
     """Write a page about a fitted model and trees or rows: those it was fitted to, or others.
 
@@ -39,6 +40,7 @@ def write_report(
     columns are called, `told` and `warned` the first sentences of the page, `command` what was typed.  `verdict` (what
     ``model.verdict()`` gives), `assignments` (``model.assign(data)``) and `described` (`name_groups`) are computed
     unless they are given.  `group_names` are names of clusters by their numbers, in place of those from patterns.
+    `namer` has named groups of the same trees before, so that their patterns need not be counted again.
     """
     from ..files.container import written_whole
 
@@ -55,6 +57,7 @@ def write_report(
         assignments,
         known,
         group_names,
+        namer,
     )
     page = render(gather(model, data, context))
     with written_whole(Path(path)) as temporary:

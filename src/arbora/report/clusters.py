@@ -97,7 +97,7 @@ def data_facts(forest: Forest, digest: str) -> dict[str, Any]:
 def gather_groups(model: Any, grouped: Grouped, context: Context) -> dict[str, Any]:
     """What holds for groups of trees of any kind, clusters or classes."""
     forest = grouped.forest
-    namer = Namer(forest)
+    namer = context.namer or Namer(forest)
     named = describe_groups(namer, grouped.label) if context.described is None else context.described
     stability = model.found_again() if grouped.training and grouped.noun == "cluster" else None
     summary = summarise(forest, grouped.label, n_traits=6, named=named, stability=stability)

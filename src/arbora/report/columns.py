@@ -81,7 +81,9 @@ def on_grid(place: ArrayLike) -> dict[str, Any]:
 
 def shortened(name: str) -> str:
     """A name of at most MAX_NAME_BYTES bytes, the middle left out if need be; what is no text as escapes."""
-    plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
+    plain = name
+    if not name.isprintable():
+        plain = "".join(c if c.isprintable() else c.encode("unicode_escape").decode() for c in name)
     raw = plain.encode("utf-8", "backslashreplace")
     if len(raw) <= MAX_NAME_BYTES:
         return raw.decode()

@@ -13,7 +13,7 @@ from ..models.on_page import OnPage
 if TYPE_CHECKING:
     from ..inference.verdict import Verdict
     from ..models.assignments import Assignments
-    from ..models.patterns import GroupName
+    from ..models.patterns import GroupName, Namer
 
 
 class Context(NamedTuple):
@@ -30,6 +30,7 @@ class Context(NamedTuple):
     assignments: "Assignments | None" = None  # of these trees, if they are known already
     described: "list[GroupName] | None" = None  # what sets their groups apart, likewise
     group_names: Mapping[int, str] | None = None  # that stand for names from patterns
+    namer: "Namer | None" = None  # of these trees, if their patterns are counted already
 
 
 def gather(model: Any, data: Any, context: Context | None = None) -> dict[str, Any]:

@@ -1,7 +1,7 @@
 """What sets a group of trees apart: patterns by lift and coverage, a name, and a skeleton; for groups of any model."""
 
 import itertools
-from collections import Counter
+from collections import Counter, defaultdict
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -229,18 +229,20 @@ def _children_of_roots(forest: Forest, top: Ints, root: int) -> list[int]:
     child = np.flatnonzero(np.isin(forest.parent, top[forest.label[top] + FIRST_LABEL == root]))
     order = np.lexsort((child, forest.parent[child]))  # siblings are in order
     code, parent = forest.label[child][order] + FIRST_LABEL, forest.parent[child][order]
-    each = [tuple(rows.tolist()) for rows in np.split(code, np.flatnonzero(np.diff(parent)) + 1)]
-    (whole, n), *_ = Counter(each).most_common(1)
+    cut = [0, *(np.flatnonzero(np.diff(parent)) + 1).tolist(), len(code)]
+    codes = code.tolist()
+    each = Counter(tuple(codes[lo:hi]) for lo, hi in itertools.pairwise(cut))
+    (whole, n), *_ = each.most_common(1)
     if n >= COMMON * len(top):
         return list(whole)
-    after: dict[int, Counter[int]] = {}
-    for children in each:
+    after: defaultdict[int, Counter[int]] = defaultdict(Counter)
+    for children, times in each.items():
         for one, two in set(itertools.pairwise([START, *children, END])):
-            after.setdefault(one, Counter())[two] += 1
+            after[one][two] += times
     chain: list[int] = []
     last = START
     while True:
-        following = [(n, two) for two, n in after.get(last, Counter()).items() if two not in chain]
+        following = [(n, two) for two, n in after[last].items() if two not in chain]
         n, last = max(following, default=(0, END))
         if last == END or n < COMMON * len(top):
             return chain
