@@ -9,7 +9,7 @@ import typer
 from . import options as opt
 from .option_checks import check_there, command_line, load_model
 from .root import app
-from .terminal import Teller, command, print_json, usage
+from .terminal import Teller, command, usage
 
 
 @app.command()
@@ -52,7 +52,7 @@ def classify(
       arbora classify classifier.arbora new.jsonl --json
     """
     check_there(model, *paths)
-    from . import files, reading, scores
+    from . import files, reading, scores, show
 
     with Teller(quiet).listening() as teller:
         fitted = load_classifier(model)
@@ -79,18 +79,9 @@ def classify(
         if output is not None:
             files.write_table(output, columns)
             teller.say(f"wrote {output}")
-    if output is not None:
-        if as_json:
-            print_json(facts)
-        else:
-            scores.show_classified(facts)
-        return
-    if as_json:
-        print_json(files.records(columns))
-    else:
-        files.print_csv(columns)
-    for line in scores.remarks(facts):
-        teller.say(line)
+    shown = show.Shown(facts, "class", scores.remarks(facts))
+    if show.show_rows(columns, shown, output, as_json, teller):
+        scores.show_known_classes(facts)
 
 
 def load_classifier(path: Path) -> Any:

@@ -97,17 +97,7 @@ def predict(
             teller.say(f"wrote {path}")
         if new is not None:
             _write_new(fitted, forest, new, teller)
-    if output is None:
-        if as_json:
-            print_json(files.records(columns))
-        else:
-            files.print_csv(columns)
-        for line in show.assignment_lines(facts):
-            teller.say(line)
-    elif as_json:
-        print_json(facts)
-    else:
-        show.show_assignments(facts)
+    show.show_rows(columns, show.Shown(facts, "cluster", show.assignment_lines(facts)), output, as_json, teller)
 
 
 def _write_new(model: Any, forest: Any, path: Path, teller: Teller) -> None:

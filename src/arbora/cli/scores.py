@@ -8,7 +8,7 @@ from ..evaluate.wording import counted
 from .show import _table
 from .terminal import printable, stdout_console
 
-__all__ = ["class_facts", "remarks", "show_classified", "show_training"]
+__all__ = ["class_facts", "remarks", "show_known_classes", "show_training"]
 
 
 def show_training(facts: Mapping[str, Any]) -> None:
@@ -24,17 +24,10 @@ def show_training(facts: Mapping[str, Any]) -> None:
     _show_scores(facts, console)
 
 
-def show_classified(facts: Mapping[str, Any]) -> None:
-    """Print how many trees each class was given and, where classes are known, how well."""
-    console = stdout_console()
-    table = _table("class", "trees")
-    for name, n in facts["sizes"].items():
-        table.add_row(printable(name), str(n))
-    console.print(table)
-    for line in remarks(facts):
-        console.print(printable(line))
+def show_known_classes(facts: Mapping[str, Any]) -> None:
+    """Print how well trees of known classes were classified."""
     if "error" in facts:
-        _show_scores(facts, console)
+        _show_scores(facts, stdout_console())
 
 
 def remarks(facts: Mapping[str, Any]) -> list[str]:

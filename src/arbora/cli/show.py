@@ -3,7 +3,8 @@
 import sys
 from collections import Counter
 from collections.abc import Mapping, Sequence
-from typing import Any
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import numpy as np
 
@@ -13,8 +14,8 @@ from ..forest.description import size_quartiles
 from ..forest.sharing import iter_shards
 from ..forest.trees import Trees
 from ..inference.verdict import Verdict
-from .files import Columns
-from .terminal import Teller, printable, stdout_console
+from .files import Columns, print_csv, records
+from .terminal import Teller, print_json, printable, stdout_console
 
 MOST_LETTERS = 120  # of a rule; a report has it in full
 MOST_UNSEEN = 0.5  # share of nodes with unseen labels beyond which predictions mean little
@@ -137,15 +138,38 @@ def _called(cluster: int) -> str:
     return "new" if cluster < 0 else str(cluster)
 
 
-def show_assignments(facts: Mapping[str, Any]) -> None:
-    """Print how many trees went where."""
+class Shown(NamedTuple):
+    """What `predict` and `classify` say of new trees: counts of them in `facts`, and remarks."""
+
+    facts: Mapping[str, Any]
+    group: str  # what trees were given: a cluster or a class
+    remarks: Sequence[str]
+
+
+def show_rows(columns: Columns, shown: Shown, output: Path | None, as_json: bool, teller: Teller) -> bool:
+    """Print one row per tree; with --output, which holds the rows, how many trees were given what.
+
+    Returns whether counts were printed as a table, which more may follow.
+    """
+    if output is None:
+        if as_json:
+            print_json(records(columns))
+        else:
+            print_csv(columns)
+        for line in shown.remarks:
+            teller.say(line)
+        return False
+    if as_json:
+        print_json(shown.facts)
+        return False
     console = stdout_console()
-    table = _table("cluster", "trees")
-    for cluster, n in facts["sizes"].items():
-        table.add_row(str(cluster), str(n))
+    table = _table(shown.group, "trees")
+    for group, n in shown.facts["sizes"].items():
+        table.add_row(printable(group), str(n))
     console.print(table)
-    for line in assignment_lines(facts):
-        console.print(line)
+    for line in shown.remarks:
+        console.print(printable(line))
+    return True
 
 
 def assignment_facts(columns: Columns, n_nodes: int) -> dict[str, Any]:
