@@ -190,7 +190,7 @@ def test_dirichlet_parameters_are_drawn_from_their_conditional():
     at = bg.layout_of(spec)
     cells[0, at.emission : at.switch] = [9, 0, 1, 4, 0, 6]
     rng = np.random.default_rng(0)
-    bags = bg.BagDrawer(Batch(spec, [], None, 1))
+    bags = bg.SwitchingBags(Batch(spec, [], None, 1))
     priors, total = tm.Priors(), 0.0
     for _ in range(600):
         priors = draw_priors(rng, bags, priors, cells, (2.0, 1.0))
@@ -263,7 +263,7 @@ def test_switches_rejected_before_the_drawn_one_average_to_their_expectation():
     forest = examples.random_forest(n_trees=3, max_nodes=8, n_labels=2, seed=5)
     spec = tm.SwitchingTree.of_labels(3, 2, 2, "renormalised")
     shards = share(forest.arrays, 3)
-    drawer = bg.BagDrawer(Batch(spec, shards, None, 1))
+    drawer = bg.SwitchingBags(Batch(spec, shards, None, 1))
     phi, rng, n_draws = np.array([0.5, 0.3, 0.2]), np.random.default_rng(0), 2000
     wanted = np.zeros((3, 3))
     for t in range(3):

@@ -5,7 +5,7 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from ..forest.content import Column
+from ..forest.content import Column, words_by
 from ..forest.forest import Forest
 
 N_WORDS = 6  # of a group, those that set it apart most
@@ -76,12 +76,7 @@ def _spreads(column: Column, node_group: NDArray[Any], n_groups: int) -> list[Sp
 
 
 def _words(column: Column, node_group: NDArray[Any], n_groups: int) -> list[Words]:
-    if column.entries is None:
-        at = np.flatnonzero(column.values >= 0)
-        group, word, times = node_group[at], column.values[at], np.ones(len(at))
-    else:
-        group = np.repeat(node_group, np.diff(column.entries.start))
-        word, times = column.entries.word, column.entries.times.astype(np.float64)
+    group, word, times = words_by(column, node_group)
     counts = np.zeros((n_groups, len(column.words)))
     np.add.at(counts, (group, word), times)
     share = counts / np.maximum(counts.sum(axis=1, keepdims=True), 1.0)

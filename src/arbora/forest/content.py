@@ -279,6 +279,15 @@ def empty_column(kind: str, n_nodes: int) -> Column:
     return Column(kind, missing, (), entries if kind == "bags" else None).frozen()
 
 
+def words_by(column: Column, group: NDArray[Any]) -> tuple[NDArray[Any], NDArray[Any], NDArray[Any]]:
+    """(group, word, times) of every word of codes or bags, given the group of each node."""
+    if column.entries is None:
+        at = np.flatnonzero(column.values >= 0)
+        return group[at], column.values[at], np.ones(len(at))
+    times = column.entries.times.astype(np.float64)
+    return np.repeat(group, np.diff(column.entries.start)), column.entries.word, times
+
+
 def same_content(a: Mapping[str, Column], b: Mapping[str, Column]) -> bool:
     """Whether columns hold the same values by name, order and spare words aside; one without a value is as good as
     none."""

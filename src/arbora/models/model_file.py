@@ -84,12 +84,12 @@ class SavedEstimator(OnPage, BaseEstimator):
         return shown
 
     def _plain_params(self) -> dict[str, Any]:
-        """Parameters as JSON can hold them."""
+        """Parameters as JSON can hold them; None for estimators, which are saved on their own."""
         params = self.get_params(deep=False)
         # Where it is the default, content="auto" is left out: files of trees with labels alone stay as they were.
         if params.get("content") == "auto" and signature(type(self)).parameters["content"].default == "auto":
             del params["content"]
-        return {key: plain(value) for key, value in params.items()}
+        return {key: None if hasattr(value, "get_params") else plain(value) for key, value in params.items()}
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         """The fitted model as JSON and arrays; `_restore` undoes it."""

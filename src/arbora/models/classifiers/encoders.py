@@ -4,12 +4,15 @@ from typing import Any
 
 from sklearn.base import clone
 
-from ...errors import SettingError
+from ...errors import ArboraError, SettingError
 from ...forest.content import empty_column
 from ...forest.content_rows import LABEL
 from ...forest.forest import Forest
+from ..file_checks import check_settings
+from ..forest_estimator import ForestEstimator
 from ..hidden_tree.mixture import HiddenTreeMixture
 from ..patterns.transformer import TreePatterns
+from .readout import Arrays, below
 
 # Chosen on eight corpora of different kinds, none of them in the papers (docs/classification.md has the table).
 FAMILIES = ("pairs", "slots", "paths", "rules", "rules2", "rules3", "bigrams")
@@ -43,7 +46,33 @@ def has_patterns(encoder: Any) -> bool:
     return isinstance(encoder, TreePatterns) and encoder.n_hashed is None
 
 
-def no_trees(encoder: Any) -> Forest:
+def pack_encoder(model: Any, header: dict[str, Any]) -> Arrays:
+    """The arrays of a file that hold the encoder of a model; what else it holds goes into the header."""
+    if not isinstance(model.encoder_, ForestEstimator):
+        name = type(model.encoder_).__name__
+        raise ArboraError(f"the encoder is a {name}; files hold encoders of Arbora only: use one of them")
+    given = model.encoder if hasattr(model.encoder, "get_params") else None
+    header["encoder_params"] = None if given is None else given._plain_params()
+    header["encoder"], arrays = model.encoder_._pack()
+    return {f"encoder.{name}": value for name, value in arrays.items()}
+
+
+def restore_encoder(model: Any, header: dict[str, Any], arrays: Arrays) -> int:
+    """Put the encoder of a file back; the number of columns of its codes."""
+    from .. import restore
+
+    model.encoder_ = restore(header["encoder"], below("encoder", arrays))
+    if not isinstance(model.encoder_, ForestEstimator) or not hasattr(model.encoder_, "transform"):
+        raise ValueError(f"a {type(model.encoder_).__name__} encodes no trees")
+    if model.encoder_.vocabulary_ != model.vocabulary_:
+        raise ValueError("the encoder has other labels")
+    if header["encoder_params"] is not None:
+        check_settings(type(model.encoder_), header["encoder_params"])
+        model.encoder = type(model.encoder_)(**header["encoder_params"])
+    return int(model.encoder_.transform(_no_trees(model.encoder_)).shape[1])
+
+
+def _no_trees(encoder: Any) -> Forest:
     """An empty forest with the columns that an encoder takes."""
     emission: Any = getattr(getattr(encoder, "spec_", None), "emission", None)
     wanted = () if emission is None else emission.wanted

@@ -13,7 +13,6 @@ from ...forest.forest import Forest
 from ...forest.trees import Trees
 from ...seeds import resolve_seed
 from ..forest_estimator import ForestEstimator, unseen_by_tree
-from ..model_file import plain
 from ..settings import check_choice, check_number, check_weight
 from .readout import N_FOLDS, soften
 
@@ -118,11 +117,6 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         self.n_nodes_seen_ = forest.n_nodes
         share = np.linspace(0.0, 1.0, N_QUANTILES)
         self.surprise_quantiles_ = np.zeros(0) if held_out is None else np.quantile(held_out, share)
-
-    def _plain_params(self) -> dict[str, Any]:
-        """Parameters as JSON can hold them; None for estimators, which are saved on their own."""
-        params = self.get_params(deep=False).items()
-        return {key: None if hasattr(value, "get_params") else plain(value) for key, value in params}
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         super()._restore(header, arrays)

@@ -13,18 +13,17 @@ from sklearn.model_selection import KFold, cross_val_predict
 from sklearn.utils.class_weight import compute_sample_weight
 from sklearn.utils.validation import check_is_fitted, has_fit_parameter
 
-from ...errors import ArboraError, ForestError, NotConvergedWarning, SettingError
+from ...errors import ForestError, NotConvergedWarning, SettingError
 from ...forest.forest import Forest
 from ...forest.sharing import share
 from ...progress import Progress
-from ..file_checks import check_array, check_settings
-from ..forest_estimator import ForestEstimator
+from ..file_checks import check_array
 from ..hidden_tree.mixture import HiddenTreeMixture
 from ..on_page import OnPage
 from ..patterns.transformer import TreePatterns
 from . import pattern_surprise as ps
 from . import readout as ro
-from .encoders import has_patterns, make_encoder, no_trees, seeded
+from .encoders import has_patterns, make_encoder, pack_encoder, restore_encoder, seeded
 from .forest_classifier import ForestClassifier, Known, split_off, surprise_of
 
 Floats = NDArray[np.float64]
@@ -322,13 +321,7 @@ class TreeClassifier(ForestClassifier):
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super()._pack()
-        if not isinstance(self.encoder_, ForestEstimator):
-            name = type(self.encoder_).__name__
-            raise ArboraError(f"the encoder is a {name}; files hold encoders of Arbora only: use one of them")
-        given = self.encoder if hasattr(self.encoder, "get_params") else None
-        header["encoder_params"] = None if given is None else given._plain_params()
-        header["encoder"], more = self.encoder_._pack()
-        arrays |= {f"encoder.{name}": value for name, value in more.items()}
+        arrays |= pack_encoder(self, header)
         header["readout"], more = ro.pack(self.readout_)
         # Of a search that was given, the file keeps what it found.
         own = type(self.readout).__name__ == header["readout"]["readout"]
@@ -336,24 +329,14 @@ class TreeClassifier(ForestClassifier):
         return header, arrays | {f"readout.{name}": value for name, value in more.items()}
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
-        from .. import restore
-
         super()._restore(header, arrays)
-        self.encoder_ = restore(header["encoder"], ro.below("encoder", arrays))
-        if not isinstance(self.encoder_, ForestEstimator) or not hasattr(self.encoder_, "transform"):
-            raise ValueError(f"a {type(self.encoder_).__name__} encodes no trees")
-        n_columns = self.encoder_.transform(no_trees(self.encoder_)).shape[1]
+        n_columns = restore_encoder(self, header, arrays)
         check_array("columns_", self.columns_, np.int64, (None,), 0, n_columns - 1)
         if not len(self.columns_):
             raise ValueError("the read-out sees no column of the codes")
-        if self.encoder_.vocabulary_ != self.vocabulary_:
-            raise ValueError("the encoder has other labels")
         self.readout_ = ro.unpack(header["readout"], ro.below("readout", arrays), self.classes_, len(self.columns_))
         self._check_class_count(n_columns)
-        if header["encoder_params"] is not None:
-            check_settings(type(self.encoder_), header["encoder_params"])
-            self.encoder = type(self.encoder_)(**header["encoder_params"])
-        elif self.encoder is None and isinstance(self.encoder_, HiddenTreeMixture):
+        if self.encoder is None and isinstance(self.encoder_, HiddenTreeMixture):
             self.encoder = "mixture"  # of a file from when this was the default
         if isinstance(self.class_weight, dict):  # JSON has text for keys, whatever the classes are
             names = {str(name): name for name in self.classes_.tolist()}

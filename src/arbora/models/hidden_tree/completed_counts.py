@@ -123,27 +123,77 @@ def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
 
 
 class BagDrawer:
-    """Draws hidden states of all trees and bags their counts, together with those of their shapes."""
+    """Draws hidden states of all trees and bags their counts, together with those of their shapes.
+
+    A subclass knows the cells of its tree model.
+    """
 
     def __init__(self, batch: "Batch"):
         self.batch = batch
-        self.model: SwitchingTree = batch.model  # type: ignore[assignment]
-        self.layout = layout_of(self.model)
+        self.model: Any = batch.model
+        self.layout = self._layout()
         self.content = content_cells(self.model, self.layout, batch.shards)
         # Shapes do not change: their counts are taken once for every distinct tree.
-        self.shape_counts = [_shape_counts(self.model, shard) for shard in batch.shards]
+        self.shape_counts = [self._count_shapes(shard) for shard in batch.shards]
 
-    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Bags:
-        """One bag a tree, given its component and the parameters of all."""
+    def _layout(self) -> Any:
+        raise NotImplementedError
+
+    def _count_shapes(self, shard: SharedForest) -> Any:
+        """Counts of the shape of every distinct tree, [tree, cell]; None without a model of shapes."""
+        raise NotImplementedError
+
+    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Any) -> Bags:
+        """One bag per tree, given its component and the parameters of all."""
         parts: list[Part] = []
         for k, one in tm.split(params).items():
             flow = self.model.prepare(one)
             for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
                 mine = np.flatnonzero(label[rows] == k)
-                if len(mine):
-                    parts += self._draw_part(rng, s, one, flow, shard, mine, rows.start)
-        bags = join(parts, self.batch.n_trees, self.content)
+                if not len(mine):
+                    continue
+                part = shard.restrict(mine)
+                with self.batch.workspaces.borrowed() as workspace:
+                    messages, _ = self.model.upward(flow, one, part, workspace)
+                    bags = self._draw_bags(rng, flow, shard, part, messages.used.up)
+                parts += with_content(self.content, s, shard, mine + rows.start, bags)
+                shape = self.shape_counts[s]
+                if shape is not None:
+                    parts.append(from_sparse(mine + rows.start, shape[shard.tree_id[mine]]))
+                parts += self._draw_more(rng, one, shard, mine, rows.start)
+        return join(parts, self.batch.n_trees, self.content)
+
+    def _draw_bags(self, rng: np.random.Generator, flow: Any, shard: SharedForest, part: SharedForest, up: Any) -> Any:
+        """Bags of some trees of a shard, given their messages upward, as the kernel returns them."""
+        raise NotImplementedError
+
+    def _draw_more(self, rng: np.random.Generator, one: Any, shard: SharedForest, mine: Any, at: int) -> "list[Part]":
+        """Further counts that make the update conjugate."""
+        return []
+
+    def _more_labels(self, shard: SharedForest) -> int:
+        """Cells that the kernel gives to contents of a shard beyond those of the layout."""
+        return 0 if self.content is None else self.content.more(shard)
+
+
+class SwitchingBags(BagDrawer):
+    """Bags of bottom-up trees."""
+
+    def _layout(self) -> Layout:
+        return layout_of(self.model)
+
+    def _count_shapes(self, shard: SharedForest) -> Any:
+        return _shape_counts(self.model, shard)
+
+    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Bags:
+        """One bag per tree, given its component and the parameters of all."""
+        bags = super().draw(rng, label, params)
         return _sum_duplicates(bags, self.layout.end) if self.model.absent == "renormalised" else bags
+
+    def _draw_bags(self, rng: np.random.Generator, flow: Any, shard: SharedForest, part: SharedForest, up: Any) -> Any:
+        lay, more = self.layout, self._more_labels(shard)
+        offsets = (lay.leaf, lay.emission, lay.switch + more, lay.transition + more, lay.leaf_width, lay.end + more)
+        return draw_states.draw_bags(rng, part.units, flow, up, part.tree_root[part.tree_id], offsets)
 
     def table(self, priors: Priors) -> Table:
         """Rows and Dirichlet parameters of all cells."""
@@ -157,23 +207,13 @@ class BagDrawer:
         """Counts of all components from [component, cell]."""
         return as_counts(self.model, cells)
 
-    def _draw_part(
-        self, rng: np.random.Generator, s: int, one: Params, flow: Any, shard: SharedForest, mine: Any, at: int
+    def _draw_more(
+        self, rng: np.random.Generator, one: Params, shard: SharedForest, mine: Any, at: int
     ) -> "list[Part]":
-        part = shard.restrict(mine)
-        roots = part.tree_root[part.tree_id]
-        lay, shape = self.layout, self.shape_counts[s]
-        more = 0 if self.content is None else self.content.more(shard)
-        offsets = (lay.leaf, lay.emission, lay.switch + more, lay.transition + more, lay.leaf_width, lay.end + more)
-        with self.batch.workspaces.borrowed() as workspace:
-            messages, _ = self.model.upward(flow, one, part, workspace)
-            bags = draw_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
-        drawn = with_content(self.content, s, shard, mine + at, bags)
-        if shape is not None:
-            drawn.append(from_sparse(mine + at, shape[shard.tree_id[mine]]))
-        if self.model.absent == "renormalised":
-            drawn.append(from_sparse(mine + at, self._draw_rejected(rng, one.switch[:, 0], shard, mine)))
-        return drawn
+        """Switches that pointed to absent slots before one pointed to a present one."""
+        if self.model.absent != "renormalised":
+            return []
+        return [from_sparse(mine + at, self._draw_rejected(rng, one.switch[:, 0], shard, mine))]
 
     def _draw_rejected(self, rng: np.random.Generator, switch: Floats, shard: SharedForest, mine: Any) -> Any:
         """Switches that pointed to absent slots before one pointed to a present one: makes the update conjugate."""

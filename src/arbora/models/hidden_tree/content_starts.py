@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
-from ...forest.content import Column
+from ...forest.content import Column, words_by
 from ...forest.content_rows import LABEL, Wanted
 from ...forest.forest import Forest
 
@@ -70,12 +70,7 @@ def _means(x: Floats, tree: Any, n_trees: int, place: Any) -> Floats:
 def _word_rows(column: Column, forest: Forest) -> Any:
     """Square roots of the shares of words in each tree."""
     tree = np.repeat(np.arange(forest.n_trees), forest.sizes)
-    if column.entries is None:
-        at = np.flatnonzero(column.values >= 0)
-        row, word, times = tree[at], column.values[at], np.ones(len(at))
-    else:
-        row = np.repeat(tree, np.diff(column.entries.start))
-        word, times = column.entries.word, column.entries.times.astype(np.float64)
+    row, word, times = words_by(column, tree)
     shape = (forest.n_trees, max(len(column.words), 1))
     counts = sparse.csr_array((times, (row, word)), shape=shape)
     total = np.asarray(counts.sum(axis=1)).ravel()

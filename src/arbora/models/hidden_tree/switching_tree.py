@@ -17,7 +17,7 @@ from ...forest.trees import Trees
 from . import distributions as dist
 from . import switching_nodes
 from .base_measure import evidence
-from .completed_counts import BagDrawer
+from .completed_counts import SwitchingBags
 from .distributions import TINY
 from .emissions import Emission, emission_of
 from .emissions.labels import Labels
@@ -341,9 +341,9 @@ class SwitchingTree:
 
     # ---- sampling, and nodes --------------------------------------------------------------------------------------
 
-    def completed(self, batch: Any) -> BagDrawer:
+    def completed(self, batch: Any) -> SwitchingBags:
         """Bags of counts given drawn states and switches."""
-        return BagDrawer(batch)
+        return SwitchingBags(batch)
 
     def evidence(self, batch: Any, priors: Any, floor: Any = None) -> Evidence:
         """Log P(tree) with the parameters integrated out: the shape exactly, the labels by sequential imputation."""

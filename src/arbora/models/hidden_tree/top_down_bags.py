@@ -7,13 +7,11 @@ from numpy.typing import NDArray
 
 from ...forest.sharing import SharedForest
 from . import completed_counts as bg
-from . import tree_model as tm
 from .base_measure import by_shard, by_state, of_tree, several
-from .content_bags import content_cells
 from .kernels import impute, top_down_impute, top_down_states
-from .kernels.split_bags import Bags, Layout, Table
+from .kernels.split_bags import Layout, Table
 from .structure_terms import branching_prior
-from .top_down_params import Counts, Params, Priors
+from .top_down_params import Counts, Priors
 from .tree_model import Evidence
 
 if TYPE_CHECKING:
@@ -64,43 +62,20 @@ def table_of(model: "TopDownTree", priors: Priors) -> Table:
     return Table(row, prior, np.bincount(row, prior).astype(np.float64), bg.numbers_of(model))
 
 
-class BagDrawer:
-    """Draws hidden states of all trees and bags their counts, together with those of their shapes."""
+class TopDownBags(bg.BagDrawer):
+    """Bags of top-down trees."""
 
-    def __init__(self, batch: "Batch"):
-        self.batch = batch
-        self.model: TopDownTree = batch.model  # type: ignore[assignment]
-        self.layout = layout_of(self.model)
-        self.content = content_cells(self.model, self.layout, batch.shards)
-        # Shapes do not change: their counts are taken once for every distinct tree.
-        self.shape_counts = [bg.branching_cells(self.model, shard, self.layout) for shard in batch.shards]
+    def _layout(self) -> Any:
+        return layout_of(self.model)
 
-    def draw(self, rng: np.random.Generator, label: NDArray[np.int64], params: Params) -> Bags:
-        """One bag per tree, given its component and the parameters of all."""
-        parts: list[bg.Part] = []
-        for k, one in tm.split(params).items():
-            flow = self.model.prepare(one)
-            for s, (shard, rows) in enumerate(zip(self.batch.shards, self.batch.rows, strict=True)):
-                mine = np.flatnonzero(label[rows] == k)
-                if len(mine):
-                    parts += self._draw_part(rng, s, one, flow, shard, mine, rows.start)
-                    if self.shape_counts[s] is not None:
-                        parts.append(bg.from_sparse(mine + rows.start, self.shape_counts[s][shard.tree_id[mine]]))
-        return bg.join(parts, self.batch.n_trees, self.content)
+    def _count_shapes(self, shard: SharedForest) -> Any:
+        return bg.branching_cells(self.model, shard, self.layout)
 
-    def _draw_part(
-        self, rng: np.random.Generator, s: int, one: Params, flow: Any, shard: SharedForest, mine: Any, at: int
-    ) -> list[bg.Part]:
-        part = shard.restrict(mine)
-        roots = part.tree_root[part.tree_id]
-        lay, n = self.layout, self.model.n_states
+    def _draw_bags(self, rng: np.random.Generator, flow: Any, shard: SharedForest, part: SharedForest, up: Any) -> Any:
+        lay, n, more = self.layout, self.model.n_states, self._more_labels(shard)
         per_slot = 0 if self.model.tied else n * n
-        more = 0 if self.content is None else self.content.more(shard)
         offsets = (lay.leaf, lay.emission, lay.transition + more, per_slot, self.model.pooled, lay.end + more)
-        with self.batch.workspaces.borrowed() as workspace:
-            messages, _ = self.model.upward(flow, one, part, workspace)
-            bags = top_down_states.draw_bags(rng, part.units, flow, messages.used.up, roots, offsets)
-        return bg.with_content(self.content, s, shard, mine + at, bags)
+        return top_down_states.draw_bags(rng, part.units, flow, up, part.tree_root[part.tree_id], offsets)
 
     def table(self, priors: Priors) -> Table:
         """Rows and Dirichlet parameters of all cells."""

@@ -26,7 +26,7 @@ from .lanes import Workspace, from_lanes, lane_shape, to_lanes
 from .shard_passes import Kernels, Upward, empty_statistics, run_downward, run_upward
 from .slot_rates import slot_rates
 from .structure_terms import branching_counts, branching_log_prob, branching_prior
-from .top_down_bags import BagDrawer, evidence
+from .top_down_bags import TopDownBags, evidence
 from .top_down_params import Counts, Params, Priors
 from .tree_model import Evidence, Table, mapped
 
@@ -313,9 +313,9 @@ class TopDownTree:
 
     # ---- sampling, and nodes --------------------------------------------------------------------------------------
 
-    def completed(self, batch: Any) -> BagDrawer:
+    def completed(self, batch: Any) -> TopDownBags:
         """Bags of counts given drawn states."""
-        return BagDrawer(batch)
+        return TopDownBags(batch)
 
     def evidence(self, batch: Any, priors: Any, floor: Any = None) -> Evidence:
         """Log P(tree) with the parameters integrated out: a branching exactly, the rest by sequential imputation."""

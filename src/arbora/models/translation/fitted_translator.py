@@ -7,17 +7,16 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.utils.validation import check_is_fitted
 
-from ...errors import ArboraError
 from ...forest.forest import Forest
 from ...forest.trees import Trees
 from ...seeds import draw_rows, resolve_seed
+from ..classifiers.encoders import pack_encoder, restore_encoder
 from ..classifiers.readout import below
-from ..file_checks import check_array, check_settings, check_whole
+from ..file_checks import check_array, check_whole
 from ..forest_estimator import ForestEstimator
 from ..hidden_tree import draw_trees
 from ..hidden_tree.mixture import HiddenTreeMixture
 from ..hidden_tree.passes import log_sum
-from ..model_file import plain
 from . import choosing
 from . import gate as gt
 
@@ -135,40 +134,21 @@ class FittedTranslator(ForestEstimator):
 
     def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
         header, arrays = super()._pack()
-        if not isinstance(self.encoder_, ForestEstimator):
-            name = type(self.encoder_).__name__
-            raise ArboraError(f"the encoder is a {name}; files hold encoders of Arbora only: use one of them")
-        given = self.encoder if hasattr(self.encoder, "get_params") else None
-        header["encoder_params"] = None if given is None else given._plain_params()
-        for name, model in (("encoder", self.encoder_), ("outputs", self.outputs_)):
-            header[name], more = model._pack()
-            arrays |= {f"{name}.{key}": value for key, value in more.items()}
-        return header, arrays
-
-    def _plain_params(self) -> dict[str, Any]:
-        """Parameters as JSON can hold them; None for an encoder, which is saved on its own."""
-        params = self.get_params(deep=False).items()
-        return {key: None if hasattr(value, "get_params") else plain(value) for key, value in params}
+        arrays |= pack_encoder(self, header)
+        header["outputs"], more = self.outputs_._pack()
+        return header, arrays | {f"outputs.{name}": value for name, value in more.items()}
 
     def _restore(self, header: dict[str, Any], arrays: dict[str, NDArray[Any]]) -> Self:
         from .. import restore
 
         super()._restore(header, arrays)
         self._check_params()
-        self.encoder_ = restore(header["encoder"], below("encoder", arrays))
-        if not isinstance(self.encoder_, ForestEstimator) or not hasattr(self.encoder_, "transform"):
-            raise ValueError(f"a {type(self.encoder_).__name__} encodes no trees")
-        if self.encoder_.vocabulary_ != self.vocabulary_:
-            raise ValueError("the encoder has other labels")
+        n_columns = restore_encoder(self, header, arrays)
         outputs: Any = restore(header["outputs"], below("outputs", arrays))
         if not isinstance(outputs, HiddenTreeMixture) or outputs.direction != "down" or outputs.structure != "state":
             raise ValueError("the model of the outputs is no mixture of top-down trees with shapes")
         self.outputs_, n = outputs, len(outputs.weight_)
-        n_columns = self.encoder_.transform(Forest.from_nested([])).shape[1]
         check_array("gate_weight_", self.gate_weight_, np.float64, (n, n_columns), -MOST, MOST)
         check_array("gate_bias_", self.gate_bias_, np.float64, (n,), -MOST, MOST)
         check_whole("draw_seed_", self.draw_seed_, 0, 2**31 - 1)
-        if header["encoder_params"] is not None:
-            check_settings(type(self.encoder_), header["encoder_params"])
-            self.encoder = type(self.encoder_)(**header["encoder_params"])
         return self
