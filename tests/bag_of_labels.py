@@ -14,8 +14,7 @@ from scipy.special import gammaln
 from arbora.models.hidden_tree import distributions as dist
 from arbora.models.hidden_tree.dp_mixture import InfiniteMixture
 from arbora.models.hidden_tree.finite import FiniteMixture
-from arbora.models.hidden_tree.kernels.split_bags import Bags, Layout
-from arbora.models.hidden_tree.kernels.split_bags import Table as CellTable
+from arbora.models.hidden_tree.kernels.bags import Bags, CellTable, Layout
 from arbora.models.hidden_tree.tree_model import Evidence, Table
 from arbora.models.settings import check_number
 

@@ -16,8 +16,8 @@ from . import tree_model as tm
 from .content_bags import TreeNumbers, content_cells
 from .distributions import TINY
 from .kernels import draw_states
+from .kernels.bags import Bags, CellTable, Layout
 from .kernels.number_marginals import N_MOMENTS, N_PRIOR
-from .kernels.split_bags import Bags, Layout, Table
 from .structure_terms import branching_prior
 from .switching_params import Counts, Params, Priors
 
@@ -63,7 +63,7 @@ def kinds_of(model: "SwitchingTree") -> list[slice]:
     return [slice(ends[x], ends[x + 1]) for x in range(5)]
 
 
-def table_of(model: "SwitchingTree", priors: Priors) -> Table:
+def table_of(model: "SwitchingTree", priors: Priors) -> CellTable:
     """Rows and Dirichlet parameters of all cells."""
     row = rows_of(model)
     prior = np.empty(len(row))
@@ -73,7 +73,7 @@ def table_of(model: "SwitchingTree", priors: Priors) -> Table:
     counted = prior.copy()
     if model.absent == "slot":  # a root is never absent: the cell is there, and nothing is ever in it
         counted[layout_of(model).emission - 1] = 0.0
-    return Table(row, prior, np.bincount(row, counted).astype(np.float64), numbers_of(model))
+    return CellTable(row, prior, np.bincount(row, counted).astype(np.float64), numbers_of(model))
 
 
 def numbers_of(model: Any) -> Floats:
@@ -125,7 +125,7 @@ def as_counts(model: "SwitchingTree", cells: Floats) -> Counts:
 class BagDrawer:
     """Draws hidden states of all trees and bags their counts, together with those of their shapes.
 
-    A subclass knows the cells of its tree model.
+    A subclass gives the cells of its tree model.
     """
 
     def __init__(self, batch: "Batch"):
@@ -195,7 +195,7 @@ class SwitchingBags(BagDrawer):
         offsets = (lay.leaf, lay.emission, lay.switch + more, lay.transition + more, lay.leaf_width, lay.end + more)
         return draw_states.draw_bags(rng, part.units, flow, up, part.tree_root[part.tree_id], offsets)
 
-    def table(self, priors: Priors) -> Table:
+    def table(self, priors: Priors) -> CellTable:
         """Rows and Dirichlet parameters of all cells."""
         return table_of(self.model, priors)
 
@@ -335,7 +335,7 @@ def _cells_of(blocks: list[Floats], columns: list[NDArray[np.int64]], n_cells: i
     return sparse.csr_array((dense[tree, x], (tree, column[x])), shape=(len(dense), n_cells))
 
 
-def log_marginal(table: Table, kinds: list[slice], cells: Floats) -> Floats:
+def log_marginal(table: CellTable, kinds: list[slice], cells: Floats) -> Floats:
     """Log probability of the counts of each kind, all components together, their parameters integrated out."""
     out = np.zeros(len(kinds))
     for x, part in enumerate(kinds):

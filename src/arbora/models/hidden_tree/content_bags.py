@@ -12,8 +12,8 @@ from scipy import sparse
 
 from ...forest.sharing import SharedForest
 from .emissions.columns import Columns
+from .kernels.bags import NO_MOMENTS, Layout, Moments
 from .kernels.number_marginals import N_MOMENTS
-from .kernels.split_bags import NO_MOMENTS, Layout, Moments
 
 Floats = NDArray[np.float64]
 

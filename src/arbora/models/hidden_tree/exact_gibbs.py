@@ -14,6 +14,7 @@ from . import completed_counts as bg
 from . import tree_model as tm
 from .dp_samplers import Partition, ProcessPrior, Seats, StochasticEM, compact
 from .kernels import seating, split_bags
+from .kernels.bags import Bags
 from .passes import Batch
 
 N_SCANS = 3  # restricted scans of a split proposal
@@ -60,7 +61,7 @@ class ExactGibbs(StochasticEM):
         return state._replace(label=label, params=params, priors=priors), info
 
     def _split_merge(
-        self, rng: np.random.Generator, state: Partition, bags: split_bags.Bags
+        self, rng: np.random.Generator, state: Partition, bags: Bags
     ) -> tuple[NDArray[np.int64], Mapping[str, float]]:
         """Propose some splits and merges; groups keep the order of their numbers."""
         label = state.label.copy()

@@ -9,7 +9,7 @@ from ...forest.sharing import SharedForest
 from . import completed_counts as bg
 from .base_measure import by_shard, by_state, of_tree, several
 from .kernels import impute, top_down_impute, top_down_states
-from .kernels.split_bags import Layout, Table
+from .kernels.bags import CellTable, Layout
 from .structure_terms import branching_prior
 from .top_down_params import Counts, Priors
 from .tree_model import Evidence
@@ -40,7 +40,7 @@ def kinds_of(model: "TopDownTree") -> list[slice]:
     return [slice(0, model.n_states), slice(at.emission, at.switch), slice(at.transition, at.shape), branching]
 
 
-def table_of(model: "TopDownTree", priors: Priors) -> Table:
+def table_of(model: "TopDownTree", priors: Priors) -> CellTable:
     """Rows and Dirichlet parameters of all cells."""
     at = layout_of(model)
     root, emission, transition, branching = kinds_of(model)
@@ -59,7 +59,7 @@ def table_of(model: "TopDownTree", priors: Priors) -> Table:
         first += int(rows.max()) + 1 if len(rows) else 0
     by_state = model.n_states if model.structure == "state" else 1
     prior[branching] = np.concatenate([np.repeat(x, by_state) for x in branching_prior(model, priors)])
-    return Table(row, prior, np.bincount(row, prior).astype(np.float64), bg.numbers_of(model))
+    return CellTable(row, prior, np.bincount(row, prior).astype(np.float64), bg.numbers_of(model))
 
 
 class TopDownBags(bg.BagDrawer):
@@ -77,7 +77,7 @@ class TopDownBags(bg.BagDrawer):
         offsets = (lay.leaf, lay.emission, lay.transition + more, per_slot, self.model.pooled, lay.end + more)
         return top_down_states.draw_bags(rng, part.units, flow, up, part.tree_root[part.tree_id], offsets)
 
-    def table(self, priors: Priors) -> Table:
+    def table(self, priors: Priors) -> CellTable:
         """Rows and Dirichlet parameters of all cells."""
         return table_of(self.model, priors)
 

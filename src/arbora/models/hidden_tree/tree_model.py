@@ -16,8 +16,7 @@ from ...errors import ArboraError
 from ...forest.content_rows import Wanted
 from ...forest.sharing import SharedForest
 from ...forest.trees import Trees
-from .kernels.split_bags import Bags, Layout
-from .kernels.split_bags import Table as CellTable
+from .kernels.bags import Bags, CellTable, Layout
 from .lanes import Workspace
 
 Floats = NDArray[np.float64]

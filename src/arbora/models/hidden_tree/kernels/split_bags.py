@@ -7,53 +7,19 @@ knows the probability of that draw.
 """
 
 import math
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from ....inference.kernels.two_data import choose_two
 from ....jit import inlined, jit
-from .number_marginals import N_MOMENTS, N_PRIOR, number_marginal
+from .number_marginals import N_MOMENTS, number_marginal
 
 REJECTED, SPLIT, MERGED = 0, 1, 2
 # Up to so many factors are multiplied before the product is looked at; beyond, lgamma is quicker.
 FEW = 16
 SMALL, LARGE = 1e-100, 1e100
-
-
-class Moments(NamedTuple):
-    """Numbers of every datum: entries start[t] to stop[t] of cell and value, cells of a datum unique."""
-
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    cell: NDArray[np.int32]  # column * n_states + state
-    value: NDArray[np.float64]  # [entry, 3]: how many numbers, their sum, and a third sum by their family
-    n_cells: int
-
-
-NO_MOMENTS = Moments(
-    np.zeros(0, np.int64), np.zeros(0, np.int64), np.zeros(0, np.int32), np.zeros((0, N_MOMENTS), np.float64), 0
-)
-
-
-class Bags(NamedTuple):
-    """Counts of every datum: entries start[t] to stop[t] of cell and times; and its numbers."""
-
-    start: NDArray[np.int64]
-    stop: NDArray[np.int64]
-    cell: NDArray[np.int32]
-    times: NDArray[Any]  # whole, but for words of long bags that are weighed down
-    moments: Moments = NO_MOMENTS
-
-
-class Table(NamedTuple):
-    """The row of every cell, and the Dirichlet parameters of cells and, summed, of rows; and priors of numbers."""
-
-    row: NDArray[np.int64]
-    prior: NDArray[np.float64]
-    row_prior: NDArray[np.float64]
-    numbers: NDArray[np.float64] = np.zeros((0, N_PRIOR))  # [cell of moments]: see `number_marginal`
 
 
 class Chosen(NamedTuple):
@@ -70,20 +36,6 @@ class Effort(NamedTuple):
 
     log_concentration: float
     n_scans: int
-
-
-class Layout(NamedTuple):
-    """Where in the cells of a hidden tree each kind of count starts, and how it is shaped."""
-
-    leaf: int  # [slot + root, leaf_width]
-    emission: int  # [label, state]
-    switch: int  # [slot]
-    transition: int  # [slot, n_pairs, state]
-    shape: int  # counts that know no states: hits and misses of the branching
-    end: int
-    leaf_width: int  # states, and "nothing there" in the slot reading
-    n_pairs: int  # child states, and the absent child where it is one
-    n_states: int
 
 
 @inlined
@@ -132,6 +84,20 @@ def _number_odds(bags, table, t, sums):
 
 
 @inlined
+def _risen(ratio, odds, a, b, n):
+    """`ratio` times the rises of a by n over those of b; what would leave its range goes into `odds` as a logarithm."""
+    if n <= FEW and n == int(n):
+        for y in range(int(n)):
+            ratio *= (a + y) / (b + y)
+    else:
+        odds += _log_rise(a, n) - _log_rise(b, n)
+    if not SMALL < ratio < LARGE:
+        odds += math.log(ratio)
+        ratio = 1.0
+    return ratio, odds
+
+
+@inlined
 def _log_odds(bags, table, t, groups, scratch):
     """log of P(t joins side 0) / P(t joins side 1), t being in neither."""
     row, prior, row_prior = table.row, table.prior, table.row_prior
@@ -145,14 +111,7 @@ def _log_odds(bags, table, t, groups, scratch):
         c, n = cell[x], count[x]
         if in_cell[0, c] != in_cell[1, c]:
             a, b = prior[c] + in_cell[0, c], prior[c] + in_cell[1, c]
-            if n <= FEW and n == int(n):
-                for y in range(int(n)):
-                    ratio *= (a + y) / (b + y)
-            else:
-                odds += _log_rise(a, n) - _log_rise(b, n)
-            if not SMALL < ratio < LARGE:
-                odds += math.log(ratio)
-                ratio = 1.0
+            ratio, odds = _risen(ratio, odds, a, b, n)
         r = row[c]
         if row_count[r] == 0:
             touched[n_touched] = r
@@ -164,14 +123,7 @@ def _log_odds(bags, table, t, groups, scratch):
         row_count[r] = 0
         if in_row[0, r] != in_row[1, r]:
             a, b = row_prior[r] + in_row[0, r], row_prior[r] + in_row[1, r]
-            if n <= FEW and n == int(n):
-                for y in range(int(n)):
-                    ratio *= (b + y) / (a + y)
-            else:
-                odds -= _log_rise(a, n) - _log_rise(b, n)
-            if not SMALL < ratio < LARGE:
-                odds += math.log(ratio)
-                ratio = 1.0
+            ratio, odds = _risen(ratio, odds, b, a, n)
     return odds + math.log(ratio)
 
 
