@@ -192,7 +192,7 @@ def test_small_classes_are_no_dead_end(readout: str, tmp_path: Path) -> None:
         assert {row["class"] for row in rows[:9]} == {"x"}
         assert ("novel" in rows[0]) == (readout != "generative")
     if readout == "generative":
-        assert "cannot tell novel trees" in fails("classify", model, trees, "--novelty", 0.1, code=2)
+        assert "cannot detect novel trees" in fails("classify", model, trees, "--novelty", 0.1, code=2)
         text = fails("train-classifier", trees, "--readout", "generative", "--folds", 0, "--calibrate")
         assert "holds out trees of every class in turn, and a class has 2 trees" in text
 

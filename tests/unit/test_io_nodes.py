@@ -70,7 +70,7 @@ def test_ids_of_other_types_and_every_root_a_tree(ids, above, table):
         (
             {"trace": ["t", "u", "t", "u", "u"], "above": [None, None, None, None, "x"]},
             {},
-            "row 2: tree 't' goes on after another; sort the table",
+            "row 2: tree 't' continues after another; sort the table",
         ),
         ({}, {"label": "nme"}, "there is no column 'nme' for label=; it has 'trace', 'span'"),
         ({}, {"content": "weight"}, "there is no column 'weight' for content="),

@@ -81,7 +81,7 @@ def test_the_same_trees_as_in_json(tmp_path):
 @pytest.mark.parametrize(
     ("data", "said"),
     [
-        (b"\n\x05\x12\x7f\x12\1\0", "message 1: resourceSpans[0]: a field at byte 3 goes on behind its message"),
+        (b"\n\x05\x12\x7f\x12\1\0", "message 1: resourceSpans[0]: a field at byte 3 continues behind its message"),
         (b"\n\2\x0a\xff", "resourceSpans[0]: the number before byte 4 has no end"),
         (b"\n\2\x10\x05", "resourceSpans[0]: field 2 at byte 3 is of a wrong kind"),
         (b"\n\2\x3b\0", "no field begins at byte 3; the file is damaged"),

@@ -301,7 +301,7 @@ def test_fitted_growth_is_subcritical_and_matches_the_size_of_the_trees():
     )
     with pytest.raises(ArboraError, match=r"1\.10 children in the long run"):
         endless.sample(1)
-    with pytest.raises(ArboraError, match="says nothing about shapes"):
+    with pytest.raises(ArboraError, match="does not describe shapes"):
         ab.HiddenTree(2, direction="down", structure=None, random_state=0).fit(forest).sample(1)
 
 

@@ -59,7 +59,7 @@ def classify(
         if novelty is not None:
             if not len(fitted.surprise_quantiles_):
                 raise usage(
-                    "--novelty", "this classifier cannot tell novel trees; train it with 3 or more of each class"
+                    "--novelty", "this classifier cannot detect novel trees; train it with 3 or more of each class"
                 )
             fitted.set_params(novelty=novelty)
         inputs = reading.find_like_training(fitted, paths, format, read, teller)

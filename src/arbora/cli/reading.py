@@ -90,7 +90,7 @@ def find(
 def find_like_training(
     model: Any, paths: Sequence[Path], format: str | None, options: Sequence[str] | None, teller: Teller
 ) -> Inputs:
-    """As `find`; what is not said is as the trees of the model were read, and what differs is told."""
+    """As `find`; what is not given is as when the trees of the model were read; differences are reported."""
     trained = trained_by(model)
     if trained is None:
         return find(paths, format, options)
@@ -175,7 +175,7 @@ def workers_of(scheduler: str | None, forest: Trees) -> contextlib.AbstractConte
 def write_store(
     inputs: Inputs, output: Path, skip_bad: bool, classes: str | None, quiet: bool, shard_nodes: int
 ) -> ForestStore:
-    """Read files part by part into a store; the same call goes on where a killed one stopped."""
+    """Read files part by part into a store; the same call continues where a killed one stopped."""
     given = _reader_options(inputs, skip_bad, quiet)
     known = None if classes is None else _Classes(inputs.files, classes)
     with StoreWriter(output, _token(inputs, skip_bad, classes, shard_nodes), shard_nodes, in_order=True) as writer:
@@ -270,7 +270,7 @@ def _search(paths: Sequence[Path], format: str | None) -> Found:
 
 
 def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:
-    """The format that most files of folders have, the others being told; of files that were named none is left out."""
+    """The format that most files of folders have; the others are reported.  Of files that were named none is left out."""
     counts = [f"{n} {format or 'unknown'}" for format, n in found.most_common()]
     (first, n_first), (_, n_second), *_ = found.most_common()
     if first is None or n_first == n_second or not all(path.is_dir() for path in paths):

@@ -1,4 +1,4 @@
-"""How well classes are told apart: error, scores of each class, confusion matrix, and what deserves a remark."""
+"""How well classes are distinguished: error, scores of each class, confusion matrix, and what deserves a remark."""
 
 from collections.abc import Mapping
 from typing import Any

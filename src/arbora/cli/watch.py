@@ -1,4 +1,4 @@
-"""``arbora watch`` and ``arbora replay``: a fitted model that lives with a stream of trees."""
+"""``arbora watch`` and ``arbora replay``: a fitted model follows a stream of trees."""
 
 import contextlib
 import json
@@ -25,7 +25,7 @@ LogFolder = Annotated[
         "--log",
         metavar="FOLDER",
         help="Folder of the watcher: what it takes in is on the disk before a line is printed, and the same command "
-        "goes on after a crash. Without it nothing is kept.",
+        "continues after a crash. Without it nothing is kept.",
     ),
 ]
 

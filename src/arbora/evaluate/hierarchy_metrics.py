@@ -135,7 +135,7 @@ def dasgupta_cost(similarity: ArrayLike, tree: Hierarchy) -> float:
 
 
 def similarity(X: ArrayLike) -> Floats:
-    """exp(-squared distance / its mean over pairs): a similarity to tell Dasgupta's cost."""
+    """exp(-squared distance / its mean over pairs): a similarity for Dasgupta's cost."""
     rows = np.asarray(X, np.float64)
     rows = rows - rows.mean(axis=0)
     squares = (rows**2).sum(axis=1)

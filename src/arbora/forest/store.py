@@ -127,7 +127,7 @@ class ForestStore(TreeCollection):
         return ForestStore(self.path, memory=self.memory, max_bytes=self.max_bytes)
 
     def _as_written(self) -> list[Written]:
-        """What a new manifest needs to know of the files that are there; the first stands for the labels of all."""
+        """What a new manifest needs of the files that are there; the first stands for the labels of all."""
         if not self.entries:
             return []
         part = self.part(0)

@@ -55,7 +55,7 @@ def _in_use(forest: Forest) -> Forest:
 
 
 class StoreWriter:
-    """Writes a store file by file; one with the same token goes on where a killed one stopped.
+    """Writes a store file by file; one with the same token continues where a killed one stopped.
 
     `token` names the work: the same token must mean the same trees.  `position` says, in terms of the caller, where the
     trees after a file begin.  A folder has one writer at a time: as a context, or by `finish`, it is let go.

@@ -61,7 +61,7 @@ def run_chains(
 
     `checkpoint` is a folder to which each chain is written every `checkpoint_every` seconds.  The same call resumes it;
     a larger `n_sweeps` or `n_chains` extends it; another seed, burn-in, thinning or `fingerprint` (name it after data
-    and model) is refused.  `seed=None` goes on with the seed stored there.
+    and model) is refused.  `seed=None` continues with the seed stored there.
     """
     recorded = _check(n_chains, n_sweeps, 0 if burn_in is None else burn_in, thin, checkpoint_every)
     n_workers = min(_n_processes(n_jobs), n_chains)

@@ -255,7 +255,7 @@ def _enter(order: Any, news: Any) -> None:
 
 
 def _watch() -> None:
-    """End this process if its parent dies or says so, so that no chain goes on unseen."""
+    """End this process if its parent dies or says so, so that no chain runs on unnoticed."""
     parent = multiprocessing.parent_process()
     while parent is not None and not wait_for([parent.sentinel], 0.1):
         if _order.value == _QUIT:

@@ -1,4 +1,4 @@
-"""Which format a file has: by the ending of its name, or by how it begins where the name says nothing."""
+"""Which format a file has: by the ending of its name, or by how it begins where the name does not show it."""
 
 import gzip
 import logging

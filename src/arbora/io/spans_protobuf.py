@@ -131,7 +131,7 @@ def _value(data: bytes, at: int, end: int, written: int, where: str) -> tuple[in
     else:
         raise Fault(f"{where or 'the message'}: no field begins at byte {at}; the file is damaged")
     if after > end:
-        raise Fault(f"{where or 'the message'}: a field at byte {at} goes on behind its message; the file is damaged")
+        raise Fault(f"{where or 'the message'}: a field at byte {at} continues behind its message; the file is damaged")
     return lo, value, after
 
 

@@ -1,1 +1,1 @@
-"""Models that live with a stream: groups of new trees, new groups, drift, and what to keep."""
+"""Models that follow a stream: groups of new trees, new groups, drift, and what to keep."""

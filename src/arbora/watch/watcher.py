@@ -1,4 +1,4 @@
-"""Watcher: a fitted pattern mixture that lives with a stream of trees."""
+"""Watcher: a fitted pattern mixture that follows a stream of trees."""
 
 import os
 from typing import Any, NamedTuple, Self

@@ -216,7 +216,7 @@ def _check_new(tree: _Tree, seen: set[Any]) -> None:
     if not isinstance(tree.name, Hashable):
         raise Fault(f"row {tree.first}: its tree is a {type(tree.name).__name__}, wanted an id that can be compared")
     if tree.name in seen:
-        raise Fault(f"row {tree.first}: tree {shown(str(tree.name))} goes on after another; sort the table by tree")
+        raise Fault(f"row {tree.first}: tree {shown(str(tree.name))} continues after another; sort the table by tree")
     seen.add(tree.name)
 
 

@@ -52,7 +52,7 @@ class Filling:
             self._read(path)
 
     def run(self, compare: Compare, block: int, n_threads: int, what: str, progress: bool | None) -> None:
-        """Fill what is missing, `block` pairs at a time; an interrupt saves what is done and goes on up."""
+        """Fill what is missing, `block` pairs at a time; an interrupt saves what is done and is raised again."""
         try:
             with Progress(what, len(self.value), progress) as bar:
                 for _ in _in_threads(lambda i: self._fill_row(i, compare, block), len(self.value), n_threads):

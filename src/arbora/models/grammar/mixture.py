@@ -260,7 +260,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the counts towards those of this batch; shorter contexts and strengths follow.
 
-        It goes on from a fit, or from earlier batches.  The first batch fixes labels, burstiness and whether empty
+        It continues a fit, or earlier batches.  The first batch fixes labels, burstiness and whether empty
         slots count; labels first met later are unseen ones.  The objective may fall from batch to batch.
 
         Parameters
@@ -374,7 +374,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self.merge_pair_, self.merge_gain_, self.log_posterior_ = found
 
     def _keep_total(self, model: Chains, seen: float) -> None:
-        """What stepwise EM goes on from."""
+        """What stepwise EM continues from."""
         n = len(self.weight_)
         self.component_total_ = np.maximum(self.weight_ * (seen + n) - 1.0, 0.0)
         self.seen_weight_, self.n_batches_ = seen, 1

@@ -1,4 +1,4 @@
-"""Which column speaks: the log-likelihood by column, and what the states add to it."""
+"""What each column contributes: the log-likelihood by column, and what the states add to it."""
 
 from typing import Any, NamedTuple
 

@@ -233,7 +233,7 @@ class FiniteMixture(FittedMixture):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
 
-        It goes on from a fit, or from earlier batches.  The first batch fixes the vocabulary and the slots; labels and
+        It continues a fit, or earlier batches.  The first batch fixes the vocabulary and the slots; labels and
         slots first met later are treated as at prediction: summed out, and pooled into the last slot.
 
         Parameters

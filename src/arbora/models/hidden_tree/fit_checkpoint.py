@@ -1,4 +1,4 @@
-"""FitCheckpoint: a file in which a fit by EM is written down as it runs, and from which a broken one goes on.
+"""FitCheckpoint: a file in which a fit by EM is written down as it runs, and from which a broken one continues.
 
 What is kept after an iteration, the parameters and the objectives so far, is all that the next one depends on; so a fit
 that was killed and resumed ends with the same model, bit for bit, as one that was not.
@@ -44,7 +44,7 @@ class FitCheckpoint:
         self.written_at = time.monotonic()
 
     def read(self, rng: np.random.Generator, tables: tm.Arrays, n_components: int) -> Progress:
-        """What an earlier run left, if there was one; then the generator goes on as it would have there."""
+        """What an earlier run left, if there was one; then the generator continues as it would have there."""
         if self.path is None or not os.path.exists(self.path):
             return Progress()
         version, header, arrays = read_container(self.path, "fit")

@@ -25,7 +25,7 @@ def judge_map(trust: float, embedding: Floats) -> Verdict:
     if crowd > MOST_IN_ONE_PLACE:
         return Verdict(
             "look again",
-            f"{crowd:.0%} of the trees lie in one place of the map, which says nothing of how these differ",
+            f"{crowd:.0%} of the trees lie in one place of the map, which does not show how these differ",
             "raise n_init, or use the neighbour map of a report; copies of one tree belong in one place",
         )
     return Verdict("sound", f"{told}: neighbours on it are neighbours by labels and places")

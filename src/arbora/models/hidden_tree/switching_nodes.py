@@ -48,7 +48,7 @@ def draw_shapes(rng: np.random.Generator, model: "SwitchingTree", params: Params
     """Trees without labels by the branching of their components."""
     if model.structure is None:
         raise ArboraError(
-            "sample: this model says nothing about shapes; give skeleton=forest to draw labels for given shapes, "
+            "sample: this model does not describe shapes; give skeleton=forest to draw labels for given shapes, "
             "or fit with structure='branching'"
         )
     return draw_trees.draw_shapes(rng, params.branching, component, model.pooled)

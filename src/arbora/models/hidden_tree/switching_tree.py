@@ -98,7 +98,7 @@ class SwitchingTree:
 
     @property
     def absent_is_state(self) -> bool:
-        """Whether an absent child is one more state of a child, or says nothing."""
+        """Whether an absent child is one more state of a child, or carries no information."""
         return self.absent in ("bottom", "slot")
 
     @property

@@ -48,7 +48,7 @@ def draw_shapes(rng: np.random.Generator, model: "TopDownTree", params: "Params"
     """Trees without labels; refuses components whose trees may never end."""
     if model.structure is None:
         raise ArboraError(
-            "sample: this model says nothing about shapes; give skeleton=forest to draw labels for given shapes, or "
+            "sample: this model does not describe shapes; give skeleton=forest to draw labels for given shapes, or "
             "fit with structure='branching' or 'state'"
         )
     if model.structure == "branching":

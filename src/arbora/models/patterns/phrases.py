@@ -166,7 +166,7 @@ def _codes(named: Named, column: int) -> list[int]:
 
 
 def _phrase(named: Named, column: int) -> tuple[str, set[int]] | None:
-    """A column in words, and the labels it speaks of; None if it says nothing that a simpler one does not."""
+    """A column in words, and the labels it names; None if it adds nothing to a simpler one."""
     family, codes = named.table.families[named.keys[column, 0]], _codes(named, column)
     if MISSING_CODE in codes or UNSEEN_CODE in codes:
         return None

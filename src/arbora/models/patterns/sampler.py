@@ -62,7 +62,7 @@ def pair_moves(
 ) -> tuple[Groups, int]:
     """So many splits and merges from pairs of trees that are alike, or `anew` so many pairs of groups shared out anew.
 
-    How many were accepted is told.  Under constraints other moves take their place
+    The trace holds how many were accepted.  Under constraints other moves take their place
     (note.md, section 9).  `features` shows how alike trees are: by the product of their rows.
     """
     if corpus.blocks is not None:

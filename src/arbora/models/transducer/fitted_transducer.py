@@ -193,7 +193,7 @@ class FittedTransducer(ForestEstimator):
     def score_samples(self, X: Any, y: Any = None) -> Floats:
         """Log P(outputs | labels, shape) of each tree, outputs that are not known summed out; -inf if impossible.
 
-        Where no output is known it is 0, up to rounding: the model says nothing about labels and shapes.
+        Where no output is known it is 0, up to rounding: the model does not describe labels and shapes.
         """
         model, params = self._fitted()
         with self._batch(model, self._coded(X, y)) as batch:

@@ -32,7 +32,7 @@ class TreeTransducer(FittedTransducer):
     """Predict an output at every node of a tree from the labels, the shape and outputs that are known.
 
     Every node has a hidden state, which depends on its label (the input) and on the state of one of its children; the
-    state and the label give the output.  Labels are conditioned on: the model says nothing about how probable a tree
+    state and the label give the output.  Labels are conditioned on: the model does not describe how probable a tree
     is.  Outputs that are not known are summed out, so a few annotated nodes per tree are enough to learn from.
 
     Parameters

@@ -33,7 +33,7 @@ def by_tree(batch: Batch, params: Params, rule: str, n_outputs: int) -> Floats:
 
 
 def _marginals(job: Job, shard: SharedForest, workspace: Workspace) -> Floats:
-    """P(output) of every unit, where none is known: what lies above a node says nothing about it."""
+    """P(output) of every unit, where none is known: what lies above a node does not change it."""
     bound: Any = job.model
     assert isinstance(bound, BoundTree)  # noqa: S101 (for mypy)
     messages, _ = bound.upward(job.flow, job.params.tree, shard, workspace)

@@ -2,7 +2,7 @@
 
 `Agglomeration` is the paper's search: the pair of unions whose merge gains most is merged until no merge gains.  Gains
 of pairs never change while both unions live, so they are computed once, and only where an upper bound says they may
-matter.  `Merging` does the same for more trees than can be compared with each other.  `union_moves` goes on where the
+matter.  `Merging` does the same for more trees than can be compared with each other.  `union_moves` continues where the
 paper stops.
 """
 

@@ -14,7 +14,7 @@ Floats = NDArray[np.float64]
 
 @dataclass(frozen=True)
 class Bag(Categorical):
-    """Words of a node in a given order; an empty bag says nothing.
+    """Words of a node in a given order; an empty bag is no evidence.
 
     The log density grows with the length of a bag.  `most` weighs longer bags down to so many words.  This is no
     likelihood any more, but keeps a column of long texts from deciding alone.
@@ -58,5 +58,5 @@ class Bag(Categorical):
         return self._weighed(values)
 
     def sample(self, rng: np.random.Generator, params: Floats, state: Any, component: Any) -> Any:
-        """None: the model says nothing of the lengths of bags."""
+        """None: the model does not describe the lengths of bags."""
         return None
