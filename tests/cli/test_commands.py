@@ -748,7 +748,7 @@ def test_classes_by_folder_and_by_table(tmp_path: Path) -> None:
     said = fails("info", tmp_path / "x", tmp_path / "y", "--classes", table)
     assert "x2.xml and 2 others; " in said
     table.write_text("x1.xml,one\n")
-    assert "must name the columns" in fails("info", tmp_path / "x", "--classes", table)
+    assert "wanted a table with the columns name and class" in fails("info", tmp_path / "x", "--classes", table)
     for text, told in (
         ('"a.xml,one\nb.xml,two\n', "line 2: not a row of a table"),
         ('"a.xml,one\nb.xml",two\n', "line 2: a quoted cell continues to line 3"),

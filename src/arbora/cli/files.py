@@ -22,9 +22,7 @@ from ..files.kinds import is_store
 from ..forest.forest import Forest
 from ..forest.node_columns import UNSEEN
 from ..forest.trees import Trees
-from ..io.builder import Fault
-from ..io.sources import decode, read_bytes
-from ..io.tables import MAX_BYTES, csv_rows
+from ..io.tables import named_columns
 from ..models.assignments import Assignments
 from .terminal import finite, usage
 
@@ -130,28 +128,16 @@ def has_package(name: str) -> bool:
 
 def read_names(path: Path) -> dict[int, str]:
     """Names of clusters by their numbers, from a table with the columns cluster and name."""
-    wanted = "wanted a table with the columns cluster and name"
-    try:
-        text = decode(read_bytes(str(path), MAX_BYTES, "give a smaller table"))
-    except Fault as fault:
-        raise ReadError(f"{fault.at(str(path))}; {wanted}") from None
-    rows = csv_rows(text, str(path))
-    _, title = next(rows, (1, list[str]()))
-    if not {"cluster", "name"} <= set(title):
-        raise ReadError(f"{path}, line 1: {wanted}; found {', '.join(title)}")
-    of_number, of_name = title.index("cluster"), title.index("name")
     found: dict[int, str] = {}
-    for line, cells in rows:
-        if len(cells) != len(title):
-            raise ReadError(f"{path}, line {line}: {len(cells)} cells; wanted {len(title)} as in the first line")
-        number = cells[of_number].strip()
+    for line, (cluster, name) in named_columns(path, "cluster", "name"):
+        number = cluster.strip()
         if not _WHOLE.fullmatch(number):
             raise ReadError(f"{path}, line {line}: cluster {number!r}; wanted a whole number")
         if int(number) in found:
             raise ReadError(f"{path}, line {line}: cluster {number} has a name already; wanted each once")
-        found[int(number)] = cells[of_name]
+        found[int(number)] = name
     if not found:
-        raise ReadError(f"{path}: no names; {wanted}")
+        raise ReadError(f"{path}: no names; wanted a table with the columns cluster and name")
     return found
 
 

@@ -20,15 +20,14 @@ from ..forest.store import ForestStore
 from ..forest.store_writing import StoreWriter
 from ..forest.trees import Trees
 from ..inference.distribute import distributed
-from ..io.builder import Fault
 from ..io.choose_reader import read, stream
 from ..io.finding import Found, report, search
 from ..io.format import Option
 from ..io.option_words import default_of, default_told, parse_option, wanted
 from ..io.registry import FORMATS
 from ..io.sniffing import format_of, suited_options, tell_recognised, tell_suited
-from ..io.sources import Position, Sink, decode, read_bytes
-from ..io.tables import MAX_BYTES, csv_rows
+from ..io.sources import Position, Sink
+from ..io.tables import named_columns
 from .standard_input import is_spooled, plain, with_standard_input
 from .terminal import INTERRUPTED, Teller, fail, usage
 
@@ -270,7 +269,7 @@ def _search(paths: Sequence[Path], format: str | None) -> Found:
 
 
 def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:
-    """The format that most files of folders have; the others are reported.  Of files that were named none is left out."""
+    """The format that most files of folders have; others are reported.  Of files that were named none is left out."""
     counts = [f"{n} {format or 'unknown'}" for format, n in found.most_common()]
     (first, n_first), (_, n_second), *_ = found.most_common()
     if first is None or n_first == n_second or not all(path.is_dir() for path in paths):
@@ -346,20 +345,8 @@ def keys_of(name: str) -> tuple[str, ...]:
 
 def class_table(path: str) -> dict[str, str]:
     """The class of each name that has one."""
-    try:
-        text = decode(read_bytes(path, MAX_BYTES, "give a smaller table"))
-    except Fault as fault:
-        raise ReadError(fault.at(path)) from None
-    rows = csv_rows(text, path)
-    _, title = next(rows, (1, []))
-    if not {"name", "class"} <= set(title):
-        raise ReadError(f"{path}: the first row must name the columns name and class; add it")
-    of_name, of_class = title.index("name"), title.index("class")
     known: dict[str, str] = {}
-    for line, cells in rows:
-        if len(cells) != len(title):
-            raise ReadError(f"{path}, line {line}: {len(cells)} cells; wanted {len(title)} as in the first row")
-        name, found = cells[of_name], cells[of_class]
+    for line, (name, found) in named_columns(path, "name", "class"):
         if found and known.setdefault(name, found) != found:
             raise ReadError(
                 f"{path}, line {line}: {name!r} is of class {found!r}, and of {known[name]!r} before; keep one"

@@ -93,6 +93,25 @@ def read_table(
     return NumberTable(X, [title[c] for c in use], told, known)
 
 
+def named_columns(path: str | os.PathLike[str], *names: str) -> Iterator[tuple[int, tuple[str, ...]]]:
+    """(line number, cells of these columns) of each row of a CSV table whose first line names its columns."""
+    where = os.fspath(path)
+    try:
+        text = decode(read_bytes(where, MAX_BYTES, "give a smaller table"))
+    except Fault as fault:
+        raise ReadError(fault.at(where)) from None
+    rows = csv_rows(text, where)
+    _, title = next(rows, (1, list[str]()))
+    if not set(names) <= set(title):
+        wanted = f"wanted a table with the columns {' and '.join(names)}"
+        raise ReadError(f"{where}, line 1: {wanted}; found {', '.join(title) or 'none'}")
+    at = [title.index(name) for name in names]
+    for line, cells in rows:
+        if len(cells) != len(title):
+            raise ReadError(f"{where}, line {line}: {len(cells)} cells; wanted {len(title)} as in the first line")
+        yield line, tuple(cells[x] for x in at)
+
+
 def _split(text: str, where: str) -> list[tuple[int, list[str]]]:
     """(line number, cells) of each line that is not empty."""
     first = next((line for line in text.splitlines() if line.strip()), "")
