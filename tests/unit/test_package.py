@@ -1,5 +1,6 @@
 """What `import arbora` costs and brings along, measured in fresh processes."""
 
+import inspect
 import re
 import subprocess
 import sys
@@ -116,3 +117,25 @@ done = CliRunner().invoke(app, ["cluster", "missing.xml"])
 print(done.exit_code, "no such file" in done.stderr, [name for name in ("numpy", "numba") if name in sys.modules])
 """
     assert run(code).strip() == "1 True []"
+
+
+# Each class lists all its parameters, as readers and editors want it, so the same words stand in several classes.
+ALIKE = (
+    ("HiddenTree", "HiddenTreeMixture", {"n_states"}),
+    ("HiddenTreeMixture", "InfiniteHiddenTreeMixture", {"n_states", "checkpoint", "leaf_prior", "n_jobs", "verbose"}),
+)
+
+
+def described(name: str) -> dict[str, str]:
+    """The words on each parameter of a class, by the line that says its name, type and default."""
+    text = inspect.cleandoc(getattr(arbora, name).__doc__).partition("Parameters\n----------\n")[2]
+    entries = re.findall(r"^(\w[^\n]* : [^\n]*)\n((?: {4}[^\n]*\n)+)", text.partition("\n\n")[0] + "\n", flags=re.M)
+    return {head: " ".join(words.split()) for head, words in entries}
+
+
+@pytest.mark.parametrize(("one", "other", "differ"), ALIKE)
+def test_parameters_of_alike_models_are_described_in_the_same_words(one, other, differ):
+    first, second = described(one), described(other)
+    both = {head for head in first.keys() & second.keys() if re.match(r"\w+", head)[0] not in differ}
+    assert len(both) > 5
+    assert {head: first[head] for head in both} == {head: second[head] for head in both}
