@@ -14,6 +14,7 @@ from arbora.models.hidden_tree import inferred_states as hs
 from arbora.models.hidden_tree import state_gibbs as sg
 from arbora.models.hidden_tree import state_weights as sw
 from arbora.models.hidden_tree.directions import HiddenTrees
+from arbora.models.hidden_tree.dp_samplers import ProcessPrior
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
 from arbora.models.hidden_tree.switching_tree import SwitchingTree
 from arbora.models.hidden_tree.top_down_tree import of_labels
@@ -83,6 +84,57 @@ def test_a_long_chain_comes_close_and_planted_errors_do_not(direction, bug, monk
     wanted = exact(direction)
     assert twin.distance(wanted, visited(direction, 40_000, monkeypatch)) < 0.025
     assert twin.distance(wanted, visited(direction, 40_000, monkeypatch, bug=bug)) > 0.035
+
+
+PARTITIONS = [(0, 0, 0), (0, 0, 1), (0, 1, 0), (0, 1, 1), (0, 1, 2)]
+THREE = Forest.from_nested([("0", ["1", "1"])] * 2 + [("2", ["2"])], vocabulary=["0", "1", "2"])
+
+
+def partition_posterior(direction, n_states):
+    """Of the partitions of three trees, whose groups have weights of states of their own; all else integrated out."""
+    trees, evidence, found = [nodes_of(THREE, t) for t in range(3)], {}, []
+    for partition in PARTITIONS:
+        product = 1.0
+        for g in set(partition):
+            group = tuple(min(t, 2 * (t == 2)) for t in range(3) if partition[t] == g)  # the first two are equal
+            if group not in evidence:
+                own = [trees[t] for t in group]
+                evidence[group] = twin.exact_keys(direction, own, 2, 3, n_states, (1.0, 1.0), 1.0, 1.0)[1]
+            product *= evidence[group] * float(np.prod(np.arange(1, len(group))))
+        found.append(product)
+    return np.array(found) / sum(found)
+
+
+def partition_distance(direction, n_states, n_sweeps, monkeypatch, concentration=1.0):
+    """Total variation between the partitions that the sampler visits and their posterior."""
+    wanted = partition_posterior(direction, n_states)
+    monkeypatch.setattr(sw, "draw_concentration", lambda rng, now, customers, n_tables: now)
+    kind = of_labels if direction == "down" else SwitchingTree.of_labels
+    batch = Batch(hs.InferredStates(kind(2, 3, n_states)), share(THREE.arrays, 2), None, 1)
+    chain = sg.StateGibbs(batch, ProcessPrior(hs.Priors(), concentration), None, 1)
+    rng, count = np.random.default_rng(0), np.zeros(5)
+    state = chain.init(rng)
+    for _ in range(n_sweeps):
+        state, _ = chain.step(rng, state)
+        _, first, number = np.unique(state.label, return_index=True, return_inverse=True)
+        count[PARTITIONS.index(tuple(np.argsort(np.argsort(first))[number].tolist()))] += 1
+    monkeypatch.undo()
+    return 0.5 * np.abs(count / n_sweeps - wanted).sum()
+
+
+@pytest.mark.compiled
+def test_groups_with_learnt_states_are_drawn_from_the_enumerated_posterior(monkeypatch):
+    assert partition_distance("down", 2, 1000, monkeypatch) < 0.07
+    assert partition_distance("down", 2, 1000, monkeypatch, concentration=4.0) > 0.14
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(
+    ("direction", "noted"), [("up", [0.208, 0.429, 0.083, 0.083, 0.196]), ("down", [0.206, 0.441, 0.080, 0.080, 0.193])]
+)
+def test_long_chains_of_groups_come_close_and_the_posterior_is_that_of_the_note(direction, noted, monkeypatch):
+    np.testing.assert_allclose(partition_posterior(direction, 3), noted, atol=1e-3)
+    assert partition_distance(direction, 3, 12_000, monkeypatch) < 0.02
 
 
 def geweke(direction, n, seed, concentration=None, monkeypatch=None):
