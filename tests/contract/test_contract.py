@@ -25,7 +25,7 @@ ESTIMATORS = {
         2, 2, direction="down", structure="state", max_iter=4, tol=0, random_state=0
     ),
     "learnt": lambda: ab.HiddenTreeMixture(
-        2, "infer", max_states=6, structure=None, direction="down", max_iter=4, tol=0, n_init=1, random_state=0
+        2, "infer", max_states=4, structure=None, direction="down", max_iter=4, tol=0, n_init=1, random_state=0
     ),
     "sparse": lambda: ab.HiddenTreeMixture(2, 2, max_iter=4, tol=0, random_state=0, sparse_output=True),
     "infinite": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=4, random_state=0),
@@ -233,8 +233,8 @@ forests = (forest, forest[3:9], forest.take([0, 0, 2]), ab.Forest.from_nested(li
            ab.Forest.concat([forest, forest]), ab.Forest.from_nested(["a", "b", None]))
 settings = [(absent, structure) for absent in ("bottom", "slot", "literal", "renormalised")
             for structure in (None, "branching")]
-for n, forest in enumerate(forests):  # one forest under all settings, each of the others under two in turn
-    for absent, structure in settings[2 * n - 2 : 2 * n] or settings:
+for n, forest in enumerate(forests):  # every forest, and every setting, at least once; the first forest under three
+    for absent, structure in settings[5:] if n == 0 else settings[n - 1 : n]:
         for model in (ab.HiddenTree(2, absent=absent, structure=structure, max_iter=2, tol=0),
                       ab.HiddenTreeMixture(3, 2, absent=absent, structure=structure, max_iter=2, tol=0, n_jobs=2,
                                            shard_bytes=2**14, n_slots=2)):

@@ -73,13 +73,13 @@ def test_memory_is_proportional_to_what_is_not_zero(name):
 def test_columns_far_beyond_memory_are_no_trouble():
     """A tree with few slots and labels among very many: the dense matrix would take terabytes."""
     wide = ab.Forest.from_nested([("w0", [f"w{m}" for m in range(300)]), *[("w0", ["w1"])] * 5])
-    model = ab.HiddenTreeMixture(40, 8, encoding="score", sparse_output=True, max_iter=1, tol=0, random_state=0).fit(
+    model = ab.HiddenTreeMixture(80, 4, encoding="score", sparse_output=True, max_iter=1, tol=0, random_state=0).fit(
         wide
     )
     codes = model.transform(wide)
-    per_component = 8 * ((301 + 300) + 5 * (2 + 2))
-    assert codes.nnz <= 40 * per_component + 6 * 40
-    assert codes.shape == (6, 40 * 8 * (301 + 300) + 40)
+    per_component = 4 * ((301 + 300) + 5 * (2 + 2))
+    assert codes.nnz <= 80 * per_component + 6 * 80
+    assert codes.shape == (6, 80 * 4 * (301 + 300) + 80)
 
 
 def test_what_the_encodings_add_up_to():

@@ -220,8 +220,8 @@ def test_states_that_numbers_tell_apart_are_counted(direction, tmp_path):
 def test_the_infinite_mixture_learns_states_of_numbers(direction, tmp_path):
     forest = planted(30)
     settings = {"direction": direction, "n_iter": 12, "n_chains": 1, "n_start": 2, "random_state": 0}
-    model = ab.InfiniteHiddenTreeMixture("infer", max_states=5, **settings).fit(forest)
+    model = ab.InfiniteHiddenTreeMixture("infer", max_states=4, **settings).fit(forest)
     assert np.isfinite(model.new_group_evidence(forest).log_prob).all()
     model.save(tmp_path / "m.arbora")
     np.testing.assert_array_equal(ab.load(tmp_path / "m.arbora").predict(forest), model.predict(forest))
-    assert model.content_params_["x"]["mean"].shape == (model.n_components_, 5)
+    assert model.content_params_["x"]["mean"].shape == (model.n_components_, 4)

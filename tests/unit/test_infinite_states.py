@@ -205,7 +205,7 @@ def test_even_weights_give_the_model_with_flat_priors_draw_for_draw():
 def test_the_bound_of_variational_em_never_falls(direction, structure):
     forest = make_asymmetric_trees(8, random_state=0)
     for n_components in (1, 3):
-        model = ab.HiddenTreeMixture(n_components, "infer", max_states=6, direction=direction, structure=structure)
+        model = ab.HiddenTreeMixture(n_components, "infer", max_states=4, direction=direction, structure=structure)
         model.set_params(init="kmeans", max_iter=40, tol=0, random_state=0).fit(forest)
         assert np.diff(model.history_).min() >= -1e-8 * abs(model.history_[-1])
         assert model.n_states_.shape == (n_components,)
@@ -291,10 +291,10 @@ def test_stores_threads_and_clusters_give_the_same(direction, tmp_path):
 @pytest.mark.filterwarnings("ignore::arbora.errors.StatesUsedUpWarning")
 def test_the_infinite_mixture_learns_states_of_its_groups(direction, tmp_path):
     forest = make_asymmetric_trees(15, random_state=0)
-    settings = {"direction": direction, "max_states": 6, "n_iter": 12, "n_chains": 1, "random_state": 0}
+    settings = {"direction": direction, "max_states": 4, "n_iter": 12, "n_chains": 1, "random_state": 0}
     fit = ab.InfiniteHiddenTreeMixture("infer", **settings).fit(forest)
     assert fit.n_states_.shape == (fit.n_components_,)
-    assert (fit.n_states_ < 6).any()
+    assert (fit.n_states_ < 4).any()
     fit.save(tmp_path / "m.arbora")
     loaded = ab.load(tmp_path / "m.arbora")
     np.testing.assert_array_equal(loaded.predict_proba(forest[::5]), fit.predict_proba(forest[::5]))

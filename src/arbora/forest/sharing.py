@@ -162,7 +162,7 @@ def iter_shards(
         forest = forest._replace(slot=pooled)
     done, n_trees = first_tree, len(forest.tree_start) - 1
     while done < n_trees:
-        *columns, root = hash_consing.hash_cons(forest, crowd, done, limit, shared, _SEED)
+        *columns, root = hash_consing.hash_cons(forest, crowd, done, limit, bool(shared), _SEED)
         tree_root, tree_first, tree_id = np.unique(root, return_index=True, return_inverse=True)
         units, contents = Units(*columns), None
         if content is not None:
