@@ -6,10 +6,12 @@
 
 import argparse
 import csv
+import re
 from collections import Counter, defaultdict
 from pathlib import Path
 
 csv.field_size_limit(10**6)
+ENDS = re.compile(r"(\|[0-9]+)?(\|error)?(?=/[a-z]+:|$)")  # of labels with durations and failures
 
 
 def rows(path):
@@ -32,7 +34,7 @@ def surprises_of(table):
     """Spans by trace, the most surprising first: (surprise, path)."""
     found = defaultdict(list)
     for row in rows(table):
-        found[Path(row["tree"]).name].append((float(row["surprise"]), row["path"]))
+        found[Path(row["tree"]).name].append((float(row["surprise"]), ENDS.sub("", row["path"])))
     return {name: sorted(spans, reverse=True) for name, spans in found.items()}
 
 
