@@ -39,10 +39,10 @@ def test_the_sentences_about_all_corpora_are_those_of_the_table():
         "on 3 of 35 corpora (circuit boards": ("Louvain communities, tf-idf of pairs", "3 / 23 of 35"),
         "better on 4 of the 21 held-out ones": ("Louvain communities, root paths", "4 / 12 of 21"),
         "worse than `PatternMixture` on 34 of 35 corpora": ("HDBSCAN, root paths", "0 / 34 of 35"),
-        "is worse than `PatternMixture` on five of them": ("average linkage, edit distances", "0 / 5 of 7"),
+        "is worse than `PatternMixture` on six of them": ("average linkage, edit distances", "0 / 6 of 7"),
         "worse on 25 of the 29 corpora": ("spectral, Weisfeiler-Lehman kernel", "1 / 25 of 29"),
         "worse on all 14 development corpora": ("spectral, ODD kernel", "0 / 14 of 14"),
-        "are better on 3 of 35 corpora": ("TreeGrammarMixture", "3 / 8 of 35"),
+        "are better on 3 of 35 corpora": ("TreeGrammarMixture", "3 / 7 of 35"),
     }
     page = " ".join((versus.PAGE.parents[1] / "arbora-or.md").read_text(encoding="utf-8").split())
     table = versus.PAGE.read_text(encoding="utf-8").splitlines()
