@@ -18,6 +18,15 @@ def parsed_sentences(sentences, inside):
     `inside` has the folders of Debian's link-grammar, liblink-grammar5, libhunspell-1.7-0 and
     link-grammar-dictionaries-en.  Leaves are words: their label is the kind of the word, or ``word``.
     """
+    for block in re.split(r"\n\s*\n", link_parser(sentences, inside)):
+        start = re.search(r"^\(", block, re.MULTILINE)
+        tree = s_expression(block[start.start() :], leaf=_kind_of_word) if start else None
+        if tree:
+            yield tree
+
+
+def link_parser(sentences, inside):
+    """What link-parser prints: the constituents of each sentence in brackets."""
     (program,) = Path(inside["link-grammar"]).rglob("bin/link-parser")
     (english,) = Path(inside["link-grammar-dictionaries-en"]).rglob("link-grammar/en")
     libraries = [path.parent for name in inside for path in Path(inside[name]).rglob("lib*.so.*")]
@@ -25,12 +34,7 @@ def parsed_sentences(sentences, inside):
     command = [str(program.resolve()), str(english.resolve()), *options]
     place = {**os.environ, "LD_LIBRARY_PATH": ":".join(sorted({str(path.resolve()) for path in libraries}))}
     text = "\n".join(sentences) + "\n"
-    done = subprocess.run(command, input=text, capture_output=True, text=True, env=place, check=True)
-    for block in re.split(r"\n\s*\n", done.stdout):
-        start = re.search(r"^\(", block, re.MULTILINE)
-        tree = s_expression(block[start.start() :], leaf=_kind_of_word) if start else None
-        if tree:
-            yield tree
+    return subprocess.run(command, input=text, capture_output=True, text=True, env=place, check=True).stdout
 
 
 def _kind_of_word(word):
