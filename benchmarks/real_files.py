@@ -122,7 +122,7 @@ WORDS = {"node": "word", "parent": "head", "label": "relation", "tree": "sentenc
 # Format, package, the files in it or what makes them, and options of the reader.
 SOURCES = [
     ("warc", sdist("pywb", "2.10.0"), "**/sample_archive/warcs/*.warc*", {}),
-    ("swc", sdist("navis", "1.12.0"), "**/*.swc", {"roots": "split"}),
+    ("swc", sdist("navis", "1.12.0"), "**/*.swc", {}),
     ("nexus", debian("r-cran-rncl", "0.8.7-1"), "**/nexusfiles/*.nex", {}),
     ("newick", debian("r-cran-rncl", "0.8.7-1"), "**/newick_good/*.tre", {}),
     ("dotbracket", sdist("ViennaRNA", "2.7.2"), _structures, {}),  # Rfam's Stockholm files, brackets rewritten
