@@ -65,6 +65,21 @@ def enumerated(model, params, forest, k):
     return np.array(out)
 
 
+def recursion_down(model, params, forest, k):
+    """Log P(contents) of each tree by messages in logarithms, states from the root down, without structure."""
+    out = []
+    for t in range(forest.n_trees):
+        tree = forest[[t]]
+        message = np.empty((tree.n_nodes, model.n_states))  # log P(contents of the subtree | state)
+        for u in range(tree.n_nodes):
+            for i in range(model.n_states):
+                message[u, i] = node_log_density(model.emission, params.emission, tree, u, i, k)
+                for l, v in children_by_slot(tree, u).items():
+                    message[u, i] += np.logaddexp.reduce(np.log(params.transition[l, i, :, k]) + message[v])
+        out.append(np.logaddexp.reduce(np.log(params.root[:, k]) + message[-1]))
+    return np.array(out)
+
+
 def recursion(model, params, forest, k):
     """Log P(contents) of each tree by messages in logarithms, reading "bottom"."""
     out = []

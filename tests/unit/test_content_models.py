@@ -13,7 +13,7 @@ from arbora.errors import ContentWarning, ForestError, SettingError
 from arbora.forest.content import Column
 from arbora.forest.sharing import share
 from arbora.inference.em import EMResult
-from arbora.models.hidden_tree import fitting
+from arbora.models.hidden_tree import fitting, lanes
 from arbora.models.hidden_tree import tree_model as tm
 from arbora.models.hidden_tree.emissions.categorical import Categorical
 from arbora.models.hidden_tree.emissions.choice import emission_for
@@ -22,7 +22,7 @@ from arbora.models.hidden_tree.emissions.labels import Labels
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
 from arbora.models.hidden_tree.switching_tree import Priors, SwitchingTree
 from arbora.models.hidden_tree.top_down_tree import TopDownTree
-from tests.reference.content import enumerated, recursion
+from tests.reference.content import enumerated, recursion, recursion_down
 from tests.unit.test_content import nested
 
 pytestmark = pytest.mark.filterwarnings("ignore:column .* carries")
@@ -52,22 +52,29 @@ def scaled(forest, factor):
     return forest.with_content({**forest.content, "x": forest.content["x"].values * factor})
 
 
-def test_numbers_of_any_scale_keep_their_digits(monkeypatch):
+def without_offsets(monkeypatch):
+    """The largest density of each row taken out and not put back: a bug."""
+    monkeypatch.setattr(lanes, "VECTORS", False)
+    rows = Columns.lane_rows
+    monkeypatch.setattr(Columns, "lane_rows", lambda *given: rows(*given)._replace(offset=rows(*given).offset * 0.0))
+
+
+@pytest.mark.parametrize(("kind", "twin"), [(SwitchingTree, recursion), (TopDownTree, recursion_down)])
+def test_numbers_of_any_scale_keep_their_digits(monkeypatch, kind, twin):
     forest = scaled(Forest.from_nested(nested(6, 25, missing=0.2)), 30.0)
-    model = SwitchingTree(2, emission_for({"x": "gaussian"}, forest), 3)
+    model = kind(2, emission_for({"x": "gaussian"}, forest), 3)
     rng = np.random.default_rng(1)
     params = model.draw(rng, 2)
     narrow = params.emission["c1"]
     params.emission["c1"] = narrow._replace(mean=rng.normal(0, 30, (3, 2)), variance=np.full((3, 2), 0.04))
     found = batch_of(forest, model).log_likelihood(params)
-    wanted = np.stack([recursion(model, params, forest, k) for k in range(2)], axis=1)
+    wanted = np.stack([twin(model, params, forest, k) for k in range(2)], axis=1)
     assert np.isfinite(wanted).all()
     assert wanted.min() < -1e4  # far beyond what an exponential holds
     possible = np.isfinite(found)
     assert possible.mean() > 0.9
     np.testing.assert_allclose(found[possible], wanted[possible], rtol=1e-11)
-    rows = Columns.lane_rows
-    monkeypatch.setattr(Columns, "lane_rows", lambda *given: rows(*given)._replace(offset=rows(*given).offset * 0.0))
+    without_offsets(monkeypatch)
     assert not np.allclose(batch_of(forest, model).log_likelihood(params)[possible], wanted[possible])
 
 

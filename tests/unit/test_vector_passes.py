@@ -3,6 +3,7 @@
 import os
 import subprocess
 import sys
+from dataclasses import replace
 from types import SimpleNamespace
 
 import numpy as np
@@ -15,8 +16,14 @@ from arbora.models.hidden_tree import lanes, shard_passes
 from arbora.models.hidden_tree import node_posteriors as nodes
 from arbora.models.hidden_tree import switching_tree as st
 from arbora.models.hidden_tree import top_down_tree as down
+from arbora.models.hidden_tree.emissions import columns
+from arbora.models.hidden_tree.emissions.choice import emission_for
+from arbora.models.hidden_tree.kernels import content_vectors as content
+from arbora.models.hidden_tree.kernels import vector_functions as functions
 from arbora.models.hidden_tree.kernels import vectors
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
+from arbora.models.hidden_tree.tree_model import named, wanted
+from tests.unit.test_content import nested
 from tests.unit.test_tree_model import READINGS, draw, random_forest
 
 pytestmark = pytest.mark.compiled
@@ -25,7 +32,7 @@ pytestmark = pytest.mark.compiled
 @jit
 def logs(x, out):
     for r in range(len(x) // 4):
-        vectors.store(out, r, vectors.log(vectors.load(x, r, vectors.ONE)))
+        vectors.store(out, r, functions.log(vectors.load(x, r, vectors.ONE)))
 
 
 def test_logarithms_are_those_of_numpy():
@@ -40,18 +47,35 @@ def test_logarithms_are_those_of_numpy():
     np.testing.assert_array_equal(found[:4], [0.0, np.nan, np.nan, np.log(2.0)])
 
 
+@jit
+def powers(x, out):
+    for r in range(len(x) // 4):
+        vectors.store(out, r, functions.power_of_two(vectors.load(x, r, vectors.ONE)))
+
+
+def test_powers_are_those_of_numpy():
+    rng = np.random.default_rng(0)
+    x = np.concatenate([rng.uniform(-1022.0, 0.0, 4000), rng.uniform(-2.0, 2.0, 4000), -np.arange(1024.0)])
+    found = np.empty_like(x)
+    powers(x, found)
+    np.testing.assert_allclose(found[:-1], np.exp2(x[:-1]), rtol=4e-16, atol=0.0)
+    powers(np.array([0.0, -np.inf, -1023.0, -1e300]), found[:4])
+    np.testing.assert_array_equal(found[:4], [1.0, 0.0, 0.0, 0.0])
+
+
 def results(monkeypatch, on, spec, params, forest, shared=True):
     """Everything that the passes say of a forest, in vectors or in plain loops."""
     monkeypatch.setattr(lanes, "VECTORS", on)
     n = params.transition.shape[-1]
-    batch = Batch(spec, share(forest.arrays, spec.n_slots, shared=shared), None, 1)
+    shards = share(forest.arrays, spec.n_slots, shared=shared, content=forest.rows(wanted(spec)))
+    batch = Batch(spec, shards, None, 1)
     counts, total = batch.expected_counts(MixtureParams(np.full(n, 1.0 / n), params))
     given = batch.expected_counts(
         MixtureParams(np.full(n, 1.0 / n), params), np.random.default_rng(0).random((forest.n_trees, n))
     )[0]
     by_node = nodes.posterior(spec, params, forest, np.ones((forest.n_trees, n)))
     of_trees = (batch.log_likelihood(params), batch.root_posterior(params), by_node, np.array(total))
-    return (*of_trees, counts.weight, *counts.tree, *given.tree)
+    return (*of_trees, counts.weight, *named(counts.tree).values(), *named(given.tree).values())
 
 
 def farthest(found, wanted):
@@ -140,6 +164,87 @@ def test_improbable_labels_meet_floor_and_ceiling_alike(monkeypatch):
     assert farthest(found, wanted) < 1e-12
 
 
+def with_content(kind=st.SwitchingTree, n_components=5):
+    """Trees with five columns, a part of whose contents and subtrees are equal, a model, and impossible words."""
+    few = [{**tree, "content": {"ok": True}} if t % 3 else tree for t, tree in enumerate(nested(3, 30))] * 2
+    forest = Forest.from_nested(few)
+    forest = forest.with_content({**forest.content, "x": forest.content["x"].values * 30.0})
+    spec = kind(forest.n_slots, emission_for("auto", forest), 3, structure="branching")
+    params = spec.draw(np.random.default_rng(0), n_components)
+    for key, (column, family) in zip(params.emission, spec.emission.families, strict=True):
+        if family.name == "categorical":
+            params.emission[key][0, :2] = 0.0
+            params.emission[key][0, :, 0] = 0.0 if column == "label" else params.emission[key][0, :, 0]
+        elif family.name == "poisson":
+            params.emission[key][0] = 0.0
+    return forest, spec, params
+
+
+@pytest.mark.parametrize("kind", [st.SwitchingTree, down.TopDownTree])
+@pytest.mark.parametrize("shared", [True, False])
+def test_results_with_content_equal_those_of_plain_loops(monkeypatch, shared, kind):
+    forest, spec, params = with_content(kind)
+    found = results(monkeypatch, True, spec, params, forest, shared)
+    assert np.isinf(found[0]).any()  # impossible trees are among them
+    assert np.isfinite(found[0]).any()
+    assert farthest(found, results(monkeypatch, False, spec, params, forest, shared)) < 1e-11
+
+
+def test_rows_in_any_order_give_the_same(monkeypatch):
+    forest, spec, params = with_content()
+    (shard,) = share(forest.arrays, spec.n_slots, content=forest.rows(wanted(spec)))
+    order = np.random.default_rng(1).permutation(shard.contents.columns["label"].shape[0])
+    mixed = {name: values[order] for name, values in shard.contents.columns.items()}
+    units = shard.units._replace(label=np.argsort(order).astype(np.int32)[shard.units.label])
+    other = replace(shard, units=units, contents=shard.contents._replace(columns=mixed))
+    given = MixtureParams(np.full(5, 0.2), params)
+    one, two = (Batch(spec, [x], None, 1).expected_counts(given) for x in (shard, other))
+    assert one[1] == two[1]
+    assert farthest(named(one[0].tree).values(), named(two[0].tree).values()) < 1e-12
+
+
+def changed(column, change):
+    """A bug: one column of what rows hold is changed."""
+
+    def plant(rows):
+        rows.held[:, column] = change(rows.held[:, column])
+        return rows
+
+    return plant
+
+
+def constant_forgotten(rows):
+    rows.numbers[:, 0] = 0.0
+    return rows
+
+
+def moments_lost(rows):
+    rows.numbers[:, content.N_NUMBERS :: content.N_NUMBERS] *= 0.999
+    return rows
+
+
+PLANTS = [
+    changed(content.ROOM, np.zeros_like),
+    changed(content.ROOM, lambda room: np.minimum(room, 1)),
+    changed(content.END_WORD, lambda end: end - 1),
+    changed(-1, lambda kind: 1 - kind),
+    constant_forgotten,
+    moments_lost,
+]
+
+
+@pytest.mark.parametrize("plant", PLANTS)
+def test_a_planted_bug_with_content_is_found(monkeypatch, plant):
+    forest, spec, params = with_content()
+    wanted_results = results(monkeypatch, False, spec, params, forest)
+    rows = columns.in_vectors
+    monkeypatch.setattr(columns, "in_vectors", lambda *given: plant(rows(*given)))
+    with np.errstate(all="ignore"):
+        found = results(monkeypatch, True, spec, params, forest)
+    same = all(np.array_equal(np.isfinite(a), np.isfinite(b)) for a, b in zip(found, wanted_results, strict=True))
+    assert not same or farthest(found, wanted_results) > 1e-6
+
+
 def forget_crowds(kernels):
     def upward(units, *others):
         kernels.upward(units._replace(crowd=units.crowd[:0]), *others)
@@ -155,18 +260,18 @@ def forget_crowds_below(kernels):
 
 
 def forget_last_lane(kernels):
-    def downward(units, flow, messages, outputs, *others):
-        (root, weight), *more = outputs
+    def downward(*given):
+        (_, weight), *_ = given[-2]
         weight[:, -1] = 0.0
-        kernels.downward(units, flow, messages, ((root, weight), *more), *others)
+        kernels.downward(*given)
 
     return SimpleNamespace(upward=kernels.upward, downward=downward)
 
 
 def lose_a_digit(kernels):
-    def downward(units, flow, messages, outputs, *others):
-        kernels.downward(units, flow, messages, outputs, *others)
-        outputs[2][2][...] *= 1.0 + 1e-11
+    def downward(*given):
+        kernels.downward(*given)
+        given[-2][2][2][...] *= 1.0 + 1e-11
 
     return SimpleNamespace(upward=kernels.upward, downward=downward)
 

@@ -20,6 +20,7 @@ class Kernels(NamedTuple):
     many: Any
     single: Any
     vectors: Any
+    takes_content: bool  # whether `vectors` compute rows of content themselves; else they take them as they take labels
     by_state: int  # so many of the messages are by state, from the first on; others are one number for each unit
 
 
@@ -28,7 +29,8 @@ class Upward(NamedTuple):
 
     used: Any  # messages: [unit, ..., lane], or in vectors [block, unit, ..., 4]
     flow: Any  # with the evidence of the shard
-    row_sums: Any  # memory for sums by row; None where rows are labels
+    row_sums: Any  # memory for sums by row; None where rows are labels, or the kernels have no need of it
+    content: Any = None  # rows of content in vectors; None where rows are labels, or the kernels are others
 
     @property
     def blocked(self) -> bool:
@@ -60,14 +62,11 @@ def run_upward(
     n_components = params.transition.shape[-1]
     n_states, workspace = memory
     used = _messages(kernels, shard.n_units, n_states, n_components, workspace)
-    offset = sums = None
-    if not emission.by_label:
-        rows = emission.lane_rows(params.emission, shard.contents, workspace)
-        flow, offset = flow._replace(emission=rows.prob), rows.offset
-        sums = workspace.rows(rows.prob.shape, 1)
-    messages = Upward(used, flow, sums)
+    messages, offset = _with_evidence(kernels, Upward(used, flow, None), emission, params, shard, workspace)
+    flow = messages.flow
     if messages.blocked:
-        kernels.vectors.upward(shard.units, _flat(flow), used, _tables(flow), (0,) * n_states)
+        tables = _tables(n_states, 0, flow)
+        kernels.vectors.upward(shard.units, _flat(flow), *_content(kernels, messages), used, tables, (0,) * n_states)
     else:
         (kernels.single if n_components == 1 else kernels.many).upward(shard.units, flow, used)
     log_prob = from_lanes(messages.at("log_prob", shard.tree_root), n_components)
@@ -75,6 +74,26 @@ def run_upward(
         counts = shard.label_counts
         log_prob = log_prob + counts @ offset[: counts.shape[1]]
     return messages, log_prob
+
+
+def _content(kernels: Kernels, messages: Upward) -> tuple[Any, ...]:
+    """The argument of content, for kernels that have one."""
+    return (messages.content,) if kernels.takes_content else ()
+
+
+def _with_evidence(
+    kernels: Kernels, messages: Upward, emission: Emission, params: Any, shard: SharedForest, workspace: Workspace
+) -> tuple[Upward, Floats | None]:
+    """Messages with the evidence of the shard, and its offsets, unless the pass computes both."""
+    if emission.by_label:
+        return messages, None
+    if messages.blocked and kernels.takes_content:
+        columns: Any = emission  # what is not by label has rows of content
+        terms, content = columns.rows_in_vectors(params.emission, shard, workspace)
+        return messages._replace(flow=messages.flow._replace(emission=terms), content=content), None
+    rows = emission.lane_rows(params.emission, shard.contents, workspace)
+    flow = messages.flow._replace(emission=rows.prob)
+    return messages._replace(flow=flow, row_sums=workspace.rows(rows.prob.shape, 1)), rows.offset
 
 
 def _messages(kernels: Kernels, n_units: int, n_states: int, n_components: int, workspace: Workspace) -> Any:
@@ -96,10 +115,10 @@ def _flat(arrays: Any) -> tuple[Floats, ...]:
     return tuple([x.reshape(-1, n_lanes) for x in arrays])
 
 
-def _tables(*arrays: Any) -> Floats:
-    """Memory for one block of the lanes of all these arrays."""
+def _tables(n_states: int, n_more: int, *arrays: Any) -> Floats:
+    """Memory for one block of the lanes of all these arrays, and for so many rows of all states."""
     each = [x for group in arrays for x in group]
-    return np.empty(sum(x.size for x in each) // each[0].shape[-1] * ud.LANES)
+    return np.empty((sum(x.size for x in each) // each[0].shape[-1] + n_more * n_states) * ud.LANES)
 
 
 def run_downward(
@@ -109,22 +128,29 @@ def run_downward(
 
     `outputs` is (sums to add to, posterior[unit] to fill or None).
     """
-    used, flow, row_sums = messages
+    used, flow, row_sums, content = messages
     sums_out, posterior = outputs
     if posterior is None:
         posterior = np.empty((0, *messages.shape[1:]))
     into = sums_out
-    if not emission.by_label:
+    if content is not None:
+        into = sums_out._replace(emission=np.zeros_like(flow.emission))
+    elif row_sums is not None:
         row_sums.fill(0.0)
         into = sums_out._replace(emission=row_sums)
     weighted = (shard.tree_root, to_lanes(weight))
     if messages.blocked:
-        states, out = (0,) * used.up.shape[2], (weighted, posterior, _flat(into))
-        kernels.vectors.downward(shard.units, _flat(flow), used, out, _tables(flow, into), states)
+        n_states = used.up.shape[2]
+        n_shared = 0 if content is None else len(content.seen)
+        out = (weighted, posterior, _flat(into), _tables(n_states, n_shared, flow, into))
+        kernels.vectors.downward(shard.units, _flat(flow), *_content(kernels, messages), used, out, (0,) * n_states)
     else:
         kernel = (kernels.single if weight.shape[1] == 1 else kernels.many).downward
         kernel(shard.units, flow, used, weighted, posterior, into)
-    if not emission.by_label:
+    if content is not None:
+        columns: Any = emission
+        columns.add_row_sums(into.emission, sums_out.emission)
+    elif row_sums is not None:
         emission.add_statistics(into.emission, shard.contents, sums_out.emission)
 
 

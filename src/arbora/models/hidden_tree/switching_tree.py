@@ -40,7 +40,7 @@ ABSENT: tuple[str, ...] = get_args(Absent)
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(ud, single, vectors, 2)
+KERNELS = Kernels(ud, single, vectors, True, 2)
 
 
 @dataclass(frozen=True)

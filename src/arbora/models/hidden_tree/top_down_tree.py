@@ -37,7 +37,7 @@ STRUCTURES = (None, "branching", "state")
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(td, single, vectors, 3)
+KERNELS = Kernels(td, single, vectors, False, 3)
 
 
 @dataclass(frozen=True)

@@ -9,10 +9,12 @@ from scipy import sparse
 
 from ....errors import ArboraError
 from ....forest.content import Column
-from ....forest.content_rows import LABEL, Wanted, plain_values
+from ....forest.content_rows import LABEL, Wanted
 from ....forest.sharing import Contents, SharedForest
 from ....forest.trees import Trees
+from ..kernels.content_vectors import RowsInVectors
 from ..kernels.number_marginals import N_MOMENTS, N_PRIOR, number_marginal
+from ..kernels.upward_downward import LANES
 from ..kernels.urns import Urns
 from ..lanes import Workspace, from_lanes, lane_shape
 from ..tree_model import add_into, named
@@ -24,7 +26,7 @@ from .gaussian import Gaussian
 from .kernels.evidence import Held, evidence, row_statistics
 from .poisson import Poisson
 from .posteriors import posterior_of
-from .row_terms import held_rows, in_order, log_tables
+from .row_terms import base_two, held_rows, in_order, in_vectors, log_tables, values_at
 
 START_NODES = 4096  # whose values starts may pick
 CONTENT = "content_"  # the fitted attribute that holds parameters of columns
@@ -167,10 +169,7 @@ class Columns:
         offset = np.empty((n_rows, n_cells // n_states))
         families = [family for _, _, family in ordered]
         tables = log_tables([params[key] for key, _, _ in ordered], families, n_cells)
-        constant = np.zeros(n_rows)
-        for _, column, family in self._of_numbers:
-            constant += family.row_constant(self._values(contents, column))
-        evidence(held, tables, constant, prob.reshape(n_rows, n_cells), offset)
+        evidence(held, tables, self._constant(contents), prob.reshape(n_rows, n_cells), offset)
         return Rows(prob, offset[:, :n_components])
 
     def _held(self, contents: Contents | None) -> tuple[Held, list[tuple[Any, ...]]]:
@@ -195,23 +194,52 @@ class Columns:
 
     def add_statistics(self, sums: Floats, contents: Contents | None, statistics_out: Any) -> None:
         """All columns in one pass over the sums."""
-        held, ordered = self._held(contents)
         n_rows, *cells = sums.shape
-        n_cells = int(np.prod(cells))
-        numbers = [family.row_moments(self._values(contents, column)) for _, column, family in self._of_numbers]
-        moments = np.stack(numbers, axis=1) if numbers else np.zeros((n_rows, 0, N_MOMENTS))
-        n_words = sum(family.n_words for _, _, family in self._of_words)
-        by_word, by_number = np.zeros((n_words, n_cells)), np.zeros((len(numbers), N_MOMENTS, n_cells))
-        row_statistics(held, moments, sums.reshape(n_rows, n_cells), by_word, by_number)
+        n_words, n_cells = sum(family.n_words for _, _, family in self._of_words), int(np.prod(cells))
+        total = np.zeros((n_words + N_MOMENTS * self.n_numbers, n_cells))
+        by_number = total[n_words:].reshape(self.n_numbers, N_MOMENTS, n_cells)
+        held, moments = self._held(contents)[0], self._moments(contents)
+        row_statistics(held, moments, sums.reshape(n_rows, n_cells), total[:n_words], by_number)
+        self.add_row_sums(total.reshape(-1, *cells), statistics_out)
+
+    def add_row_sums(self, total: Floats, statistics_out: Any) -> None:
+        """Add sums, [word of any column or moment of one of numbers, state, lane], to the statistics of families."""
         at = 0
-        for key, _, family in ordered:
-            if family.holds == "number":
-                continue
-            found = family.from_words(by_word[at : at + family.n_words].reshape(family.n_words, *cells))
+        for key, _, family in in_order(self._keyed):
+            of_number = family.holds == "number"
+            n = N_MOMENTS if of_number else family.n_words
+            found = (family.from_moments if of_number else family.from_words)(total[at : at + n])
             add_into(statistics_out[key], found)
-            at += family.n_words
-        for x, (key, _, family) in enumerate(self._of_numbers):
-            add_into(statistics_out[key], family.from_moments(by_number[x].reshape(N_MOMENTS, *cells)))
+            at += n
+
+    def rows_in_vectors(self, params: Any, shard: SharedForest, workspace: Workspace) -> tuple[Floats, RowsInVectors]:
+        """Terms of log densities, and rows of content, as `kernels.content_vectors` takes them."""
+        n_states, n_components = self._shape(params)
+        held, ordered = self._held(shard.contents)
+        (n_lanes,) = lane_shape(n_components)
+        tables = log_tables([params[key] for key, _, _ in ordered], [one for *_, one in ordered], n_states * n_lanes)
+
+        def room_for(n_rows: int) -> Floats:
+            return workspace.rows((n_lanes // LANES, n_rows, n_states + 1, LANES))
+
+        of_rows = self._moments(shard.contents), self._constant(shard.contents)
+        rows = in_vectors(held, of_rows, tables, shard.units, room_for)
+        return base_two(tables).reshape(-1, n_states, n_lanes), rows
+
+    def _moments(self, contents: Contents | None) -> Floats:
+        """[row, column of numbers, 3]."""
+        numbers = [family.row_moments(self._values(contents, column)) for _, column, family in self._of_numbers]
+        return np.stack(numbers, axis=1) if numbers else np.zeros((self._n_rows(contents), 0, N_MOMENTS))
+
+    def _n_rows(self, contents: Contents | None) -> int:
+        return int(self._values(contents, self.families[0][0]).shape[0])
+
+    def _constant(self, contents: Contents | None) -> Floats:
+        """The part of the log density of each row that has no parameters."""
+        constant = np.zeros(self._n_rows(contents))
+        for _, column, family in self._of_numbers:
+            constant += family.row_constant(self._values(contents, column))
+        return constant
 
     def mode(self, statistics: Any, params: Any, prior: float) -> Any:
         """Column by column."""
@@ -228,7 +256,7 @@ class Columns:
         """Column by column, given the values of some nodes."""
         node = np.sort(rng.integers(forest.n_nodes, size=START_NODES))
         some = {
-            column: _values_at(forest, node, one) for (column, _), one in zip(self.families, self.wanted, strict=True)
+            column: values_at(forest, node, one) for (column, _), one in zip(self.families, self.wanted, strict=True)
         }
         return {key: family.start(rng, n_states, n_components, some[column]) for key, column, family in self._keyed}
 
@@ -313,11 +341,9 @@ class Columns:
 
     def by_row(self, contents: Contents | None) -> tuple[Any, Floats]:
         """Words of each row, sparse [row, word of any column], and sums of its numbers, [row, column, 3]."""
-        n_rows = int(self._values(contents, self.families[0][0]).shape[0])
         words = [family.row_words(self._values(contents, column)) for _, column, family in self._of_words]
-        numbers = [family.row_moments(self._values(contents, column)) for _, column, family in self._of_numbers]
-        held = sparse.hstack(words, format="csr") if words else sparse.csr_array((n_rows, 0))
-        return sparse.csr_array(held), np.stack(numbers, axis=1) if numbers else np.zeros((n_rows, 0, N_MOMENTS))
+        held = sparse.hstack(words, format="csr") if words else sparse.csr_array((self._n_rows(contents), 0))
+        return sparse.csr_array(held), self._moments(contents)
 
     def from_cells(self, cells: Floats, n_states: int, numbers: Floats | None = None) -> Any:
         """Statistics from [cell, component], and those of numbers from [cell of sums, 3, component]."""
@@ -364,18 +390,6 @@ class Columns:
         chosen = [(self.families[at][0], *every[at][x]) for at, x in sorted((at, x) for x, at in taken)]
         names = [what if column == LABEL else f"{column}, {what}" for column, what, _ in chosen]
         return Shown(names, np.stack([values for _, _, values in chosen], axis=1))
-
-
-def _values_at(forest: Trees, node: NDArray[np.int64], one: Wanted) -> Any:
-    """Numbers of these nodes in a column; None of words, from which nothing starts."""
-    if one.kind not in ("numbers", "counts"):
-        return None
-    found, done = [], 0
-    for part in forest.parts():
-        lo, hi = np.searchsorted(node, (done, done + part.n_nodes))
-        found.append(plain_values(part.content[one.name].as_kind(one.kind).take(node[lo:hi] - done)))
-        done += part.n_nodes
-    return np.concatenate(found)
 
 
 def _words(family: Any) -> tuple[str, ...]:

@@ -1,14 +1,19 @@
 """Rows of content and parameters of columns in the form of `kernels.evidence`, and back."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
 
+from ....forest.content_rows import Wanted, plain_values
+from ....forest.sharing import Units
+from ....forest.trees import Trees
+from ..kernels.content_vectors import RowsInVectors
+from ..kernels.number_marginals import GAUSSIAN
 from ..lanes import to_lanes
-from .kernels.evidence import Held, LogTables
+from .kernels.evidence import LOG2E, Held, LogTables
 
 Floats = NDArray[np.float64]
 
@@ -58,6 +63,51 @@ def log_tables(params: Sequence[Any], families: Sequence[Any], n_cells: int) -> 
     nothing = np.empty((0, n_cells))
     first, second, third = terms or [nothing] * 3
     return LogTables(np.concatenate(words) if words else nothing, np.array(kinds, np.float64), first, second, third)
+
+
+def base_two(tables: LogTables) -> Floats:
+    """All terms in logarithms to the base 2, [word of any column, or term of one of numbers, cell]."""
+    numbers = np.stack([tables.first, tables.second, tables.third], axis=1).reshape(-1, tables.word.shape[1])
+    numbers *= np.where((np.arange(len(numbers)) % 3 == 0) & np.repeat(tables.kind == GAUSSIAN, 3), 1.0, LOG2E)[:, None]
+    return np.concatenate([tables.word * LOG2E, numbers])
+
+
+def in_vectors(
+    held: Held, of_rows: tuple[Floats, Floats], tables: LogTables, units: Units, room_for: Callable[[int], Floats]
+) -> RowsInVectors:
+    """Rows of a shard whose units have them as labels.
+
+    `of_rows` is (moments, constant) of each row; `room_for` gives an array of evidence for so many rows.
+    """
+    moments, constant = of_rows
+    known, n_rows = units.label >= 0, len(constant)
+    several = np.bincount(units.label[known], minlength=n_rows) > 1
+    kept = several.copy()
+    kept[units.label[known & (np.diff(units.child_start) > 0)]] = True
+    place, room = np.where(several, np.cumsum(several) - 1, -1), np.where(kept, np.cumsum(kept), 0)
+    kind = np.broadcast_to(tables.kind.astype(np.int64), held.value.shape)
+    whole = [np.stack([place, room, held.start[:-1], held.start[1:]], axis=1), held.code, kind]
+    values = np.concatenate([held.value[..., None], moments], axis=2).reshape(n_rows, -1)
+    return RowsInVectors(
+        held=np.ascontiguousarray(np.concatenate(whole, axis=1), np.int64),
+        numbers=np.concatenate([constant[:, None], values], axis=1),
+        words=np.stack([held.word.astype(np.float64), held.times], axis=1),
+        sizes=(held.code.shape[1], held.value.shape[1], len(tables.word)),
+        seen=np.full(int(several.sum()), -1),
+        evidence=room_for(int(kept.sum()) + 1),
+    )
+
+
+def values_at(forest: Trees, node: NDArray[np.int64], one: Wanted) -> Any:
+    """Numbers of these nodes in a column; None of words, from which nothing starts."""
+    if one.kind not in ("numbers", "counts"):
+        return None
+    found, done = [], 0
+    for part in forest.parts():
+        lo, hi = np.searchsorted(node, (done, done + part.n_nodes))
+        found.append(plain_values(part.content[one.name].as_kind(one.kind).take(node[lo:hi] - done)))
+        done += part.n_nodes
+    return np.concatenate(found)
 
 
 def _pairs(params: Sequence[Any], families: Sequence[Any]) -> Any:

@@ -10,6 +10,7 @@ from ....jit import inlined, jit
 from .blocks import clear, give_block, take_block
 from .top_down import LEAST, MIDDLE, rescue
 from .upward_downward import CEILING
+from .vector_functions import log
 from .vectors import (
     ONE,
     WIDTH,
@@ -20,7 +21,6 @@ from .vectors import (
     largest,
     load,
     load_apart,
-    log,
     smallest,
     some_below,
     store,
@@ -121,16 +121,16 @@ def upward(units, flow, messages_out, tables_out, states):
 
 
 @jit
-def downward(units, flow, messages, outputs, tables_out, states):
+def downward(units, flow, messages, outputs, states):
     """Sum posteriors over the occurrences of every unit, and collect the sums of the M-step.
 
     `outputs` is ((root unit, weight[tree, lane]) of the distinct trees, posterior[unit, state, lane] with a row for
-    every unit or with none, sums).
+    every unit or with none, sums, tables).
     """
     label, slot, crowd, child_start, child = units
     root, edge = flow[0], flow[2]
     up, through, pull, _ = messages
-    (tree_root, weight), posterior_out, sums_out = outputs
+    (tree_root, weight), posterior_out, sums_out, tables_out = outputs
     n_units, n, n_lanes = label.shape[0], len(states), root.shape[1]
     root_to = 1 + edge.shape[0] // n
     emission_to = root_to + 1

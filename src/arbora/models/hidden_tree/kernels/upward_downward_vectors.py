@@ -10,7 +10,9 @@ import numpy as np
 
 from ....jit import inlined, jit
 from .blocks import clear, give_block, take_block
+from .content_vectors import PLACE, ROOM, add_posterior, add_shared, evidence_of, find_evidence, not_seen, offset_of
 from .upward_downward import CEILING, FLOOR
+from .vector_functions import log
 from .vectors import (
     ONE,
     WIDTH,
@@ -21,7 +23,6 @@ from .vectors import (
     fill,
     load,
     load_apart,
-    log,
     store,
     store_apart,
     total,
@@ -30,8 +31,11 @@ from .vectors import (
 
 
 @jit
-def upward(units, flow, messages_out, tables_out, states):
-    """P(state | subtree) and log P(subtree) of every unit; children precede parents, so one sweep is enough."""
+def upward(units, flow, content_out, messages_out, tables_out, states):
+    """P(state | subtree) and log P(subtree) of every unit; children precede parents, so one sweep is enough.
+
+    Without content, `content_out` is None, and the emission of the flow has the evidence of labels.
+    """
     label, slot, crowd, child_start, child = units
     leaf, emission, edge, tail = flow
     up, through, inverse, log_prob = messages_out
@@ -42,6 +46,8 @@ def upward(units, flow, messages_out, tables_out, states):
     edge_at = emission_at + emission.shape[0] // n
     tail_at = edge_at + n_slots * n_children
     has_absent, pooled = tail.shape[0] > 0, crowd.shape[0] > 0
+    if content_out is not None:
+        held, numbers, words, sizes, seen, evidence = content_out
     for b in range(leaf.shape[1] // WIDTH):
         at = take_block(leaf, b, tables_out, 0)
         at = take_block(emission, b, tables_out, at)
@@ -67,7 +73,14 @@ def upward(units, flow, messages_out, tables_out, states):
                             prior = prior + load(tables_out, edge_at + absent * n_children + n, states)
                         due = slot[v] + 1
             if m >= 0:
-                prior = prior * load(tables_out, emission_at + m, states)
+                if content_out is None:
+                    prior = prior * load(tables_out, emission_at + m, states)
+                else:
+                    if not_seen(held[m, PLACE], b, seen):
+                        at = m, b, emission_at, sizes, states
+                        find_evidence(held, numbers, words, tables_out, evidence, at)
+                    prior = prior * evidence_of(evidence, b, held[m, ROOM], states)
+                    below = below + offset_of(evidence, b, held[m, ROOM])
             z = total(prior)
             store(log_prob, first + d, where_less(z, FLOOR, -np.inf, log(z)) + below)
             z = where_less(z, FLOOR, 0.0, fill(1.0, ONE) / z)
@@ -94,31 +107,64 @@ def _sum_rows(flow, sums, n):
     return leaf, emission, pair, gap, tail, tail + sums[4].shape[0] // n
 
 
+@inlined
+def _weigh_roots(b, n_units, weighted, mass_out):
+    """Set the responsibilities of units in block b to those of the trees that they are the roots of."""
+    tree_root, weight = weighted
+    clear(mass_out, b * n_units, (b + 1) * n_units, ONE)
+    for t in range(tree_root.shape[0]):
+        share = load_apart(weight, t * weight.shape[1] + WIDTH * b, 0, ONE)
+        add_to(mass_out, b * n_units + tree_root[t], share)
+
+
+@inlined
+def _pull_down(at, pulled, weighs, up, pull_out, tables_out):
+    """What each state of a unit pulls from its parent, added to the sums of pairs; the part of `weighs` that is left.
+
+    `at` is (the unit, where edges and sums of its slot begin, states).
+    """
+    unit, edge_at, pair_to, states = at
+    rest, n = weighs, len(states)
+    for j in range(n):
+        h = dot(load(tables_out, edge_at + j, states), pulled)
+        x = load(up, unit * n + j, ONE)
+        add_to(tables_out, pair_to + j, pulled * x)
+        rest = rest - x * h
+        store(pull_out, unit * n + j, h)
+    return rest
+
+
+@inlined
+def _give_sums(tables, at, b, sums_out):
+    """Add the sums of block b, which begin at the row of single vectors `at`."""
+    for sums in sums_out:
+        at = give_block(tables, at, b, sums)
+
+
 @jit
-def downward(units, flow, messages, outputs, tables_out, states):
+def downward(units, flow, content, messages, outputs, states):
     """Sum posteriors over the occurrences of every unit, and collect the sums of the M-step.
 
     `outputs` is ((root unit, weight[tree, lane]) of the distinct trees, posterior[unit, state, lane] with a row for
-    every unit or with none, sums).  What the array `pull` holds: see `_pull_down` of upward_downward.py.
+    every unit or with none, sums, tables).  What the array `pull` holds: see `_pull_down` of upward_downward.py.
     """
     label, slot, crowd, child_start, child = units
     leaf, emission, edge, tail = flow
     up, pull, inverse, mass = messages  # what went up is not needed any more: two of its arrays are used again
-    (tree_root, weight), posterior_out, sums_out = outputs
+    weighted, posterior_out, sums_out, tables_out = outputs
     n_units, n, n_lanes = label.shape[0], len(states), leaf.shape[1]
     n_slots = leaf.shape[0] // n - 1
-    n_children = edge.shape[0] // (n * n_slots)
-    edge_at = emission.shape[0] // n
+    n_children, edge_at = edge.shape[0] // (n * n_slots), emission.shape[0] // n
     leaf_to, emission_to, pair_to, gap_to, tail_to, end = _sum_rows(flow, sums_out, n)
     keep, has_absent, pooled = posterior_out.shape[0] > 0, tail.shape[0] > 0, crowd.shape[0] > 0
+    if content is not None:
+        held, numbers, words, sizes, _, evidence = content
     for b in range(n_lanes // WIDTH):
         take_block(edge, b, tables_out, take_block(emission, b, tables_out, 0))
         first = b * n_units
-        clear(tables_out, leaf_to, end, states)
+        clear(tables_out, leaf_to, tables_out.shape[0] // (n * WIDTH), states)
         clear(pull, first, first + n_units, states)
-        clear(mass, first, first + n_units, ONE)
-        for t in range(tree_root.shape[0]):
-            add_to(mass, first + tree_root[t], load_apart(weight, t * n_lanes + WIDTH * b, 0, ONE))
+        _weigh_roots(b, n_units, weighted, mass)
         for d in range(n_units - 1, -1, -1):
             l, m, lo, hi = slot[d], label[d], child_start[d], child_start[d + 1]
             weighs = load(mass, first + d, ONE)
@@ -128,24 +174,25 @@ def downward(units, flow, messages, outputs, tables_out, states):
                 pulled = load(pull, first + d, states)
                 if pooled and crowd[d] > 1:
                     pulled = pulled * fill(1.0 / crowd[d], ONE)
-                rest = weighs
-                for j in range(n):
-                    h = dot(load(tables_out, edge_at + l * n_children + j, states), pulled)
-                    x = load(up, (first + d) * n + j, ONE)
-                    add_to(tables_out, pair_to + l * n + j, pulled * x)
-                    rest = rest - x * h
-                    store(pull, (first + d) * n + j, h)
+                at = first + d, edge_at + l * n_children, pair_to + l * n, states
+                rest = _pull_down(at, pulled, weighs, up, pull, tables_out)
                 outside = load(pull, first + d, states) + at_least(rest, 0.0)  # below only by rounding
             posterior = load(up, first + d, states) * outside
             if keep:
                 store_apart(posterior_out, d * n * n_lanes + WIDTH * b, n_lanes, posterior)
             if m >= 0:
-                add_to(tables_out, emission_to + m, posterior)
+                if content is None:
+                    add_to(tables_out, emission_to + m, posterior)
+                else:
+                    add_posterior(held, numbers, words, posterior, tables_out, (m, emission_to, end, sizes))
             if lo == hi:
                 add_to(tables_out, leaf_to + (l if l >= 0 else n_slots), posterior)
                 continue
             if m >= 0:
-                outside = outside * load(tables_out, m, states)
+                if content is None:
+                    outside = outside * load(tables_out, m, states)
+                else:
+                    outside = outside * evidence_of(evidence, b, held[m, ROOM], states)
             outside = at_most(outside * load(inverse, first + d, ONE), CEILING)
             due = 0
             for e in range(lo, hi):
@@ -158,6 +205,6 @@ def downward(units, flow, messages, outputs, tables_out, states):
                     due = slot[v] + 1
             if has_absent:
                 add_to(tables_out, tail_to + due, outside)
-        at = leaf_to * n
-        for sums in sums_out:
-            at = give_block(tables_out, at, b, sums)
+        if content is not None:
+            add_shared(held, numbers, words, tables_out, (emission_to, end, sizes), states)
+        _give_sums(tables_out, leaf_to * n, b, sums_out)
