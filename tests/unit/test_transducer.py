@@ -383,6 +383,20 @@ def test_draws_have_the_marginals():
 # ---- what it is given ------------------------------------------------------------------------------------------------
 
 
+def test_content_that_is_not_read_is_told(caplog):
+    forest = ab.Forest.concat([FOREST, FOREST])
+    outputs = np.arange(forest.n_nodes) % 2
+    forest = forest.with_content({"role": outputs.astype(str).tolist(), "x": outputs * 0.5})
+    model = ab.TreeTransducer(2, max_iter=1, random_state=0)
+    model.fit(forest, "role")
+    assert "TreeTransducer: inputs are labels and shapes; the content of nodes in x is not read" in caplog.text
+    caplog.clear()
+    model.fit(forest.with_content({}), outputs)
+    assert not caplog.records
+    ab.TransducerClassifier(2, max_iter=1, random_state=0).fit(forest, np.arange(forest.n_trees) % 2)
+    assert "TransducerClassifier: inputs are labels and shapes; the content of nodes in role, x" in caplog.text
+
+
 def test_outputs_come_in_many_forms(tmp_path):
     forest = FOREST.take([0, 2])
     flat = ["x", None, "y", "x", "x", "y", float("nan"), "x", "y"]
