@@ -63,6 +63,15 @@ def test_a_file_gives_a_line_per_tree_and_goes_on_where_it_stopped(model: Path, 
     assert replayed == [*lines, line]
     assert "the snapshot is what the journal gives" in said
     assert run("replay", log, "--from", 20)[1] == [line]
+    journal = log / "journal"
+    whole = journal.read_bytes()
+    journal.write_bytes(whole[:-1])  # without the last record, which nobody can tell from the journal alone
+    code, replayed, said = run("replay", log)
+    assert (code, replayed) == (1, lines)
+    assert "journal ends after 20 trees, and the snapshot is of 21; the journal lost its end" in " ".join(said.split())
+        said.split()
+    )
+    journal.write_bytes(whole)
     with WatchLog(log) as there:
         assert there.n_aside == 2
         assert there.watcher.n_trees_ == 21

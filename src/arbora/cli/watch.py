@@ -139,6 +139,9 @@ def replay(
                 compared = True
                 if watcher.digest() != saved.digest():
                     raise ArboraError(f"{log}: the snapshot is not what the journal gives; remove {SNAPSHOT}")
+        if saved is not None and saved.n_trees_ > n_trees:
+            found = f"the journal ends after {n_trees:,} trees, and the snapshot is of {saved.n_trees_:,}"
+            raise ArboraError(f"{log}: {found}; the journal lost its end, take it from a copy")
         teller.say(f"{n_trees:,} trees{', the snapshot is what the journal gives' if compared else ''}")
 
 
