@@ -69,8 +69,6 @@ def test_a_file_gives_a_line_per_tree_and_goes_on_where_it_stopped(model: Path, 
     code, replayed, said = run("replay", log)
     assert (code, replayed) == (1, lines)
     assert "journal ends after 20 trees, and the snapshot is of 21; the journal lost its end" in " ".join(said.split())
-        said.split()
-    )
     journal.write_bytes(whole)
     with WatchLog(log) as there:
         assert there.n_aside == 2
