@@ -79,8 +79,8 @@ def classify(
         if output is not None:
             files.write_table(output, columns)
             teller.say(f"wrote {output}")
-    shown = show.Shown(facts, "class", scores.remarks(facts))
-    if show.show_rows(columns, shown, output, as_json, teller):
+    new = show.NewTrees(facts, "class", scores.remarks(facts))
+    if show.show_rows(columns, new, output, as_json, teller):
         scores.show_known_classes(facts)
 
 

@@ -97,7 +97,7 @@ def predict(
             teller.say(f"wrote {path}")
         if new is not None:
             _write_new(fitted, forest, new, teller)
-    show.show_rows(columns, show.Shown(facts, "cluster", show.assignment_lines(facts)), output, as_json, teller)
+    show.show_rows(columns, show.NewTrees(facts, "cluster", show.assignment_lines(facts)), output, as_json, teller)
 
 
 def _write_new(model: Any, forest: Any, path: Path, teller: Teller) -> None:

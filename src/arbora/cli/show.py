@@ -138,7 +138,7 @@ def _called(cluster: int) -> str:
     return "new" if cluster < 0 else str(cluster)
 
 
-class Shown(NamedTuple):
+class NewTrees(NamedTuple):
     """What `predict` and `classify` say of new trees: counts of them in `facts`, and remarks."""
 
     facts: Mapping[str, Any]
@@ -146,7 +146,7 @@ class Shown(NamedTuple):
     remarks: Sequence[str]
 
 
-def show_rows(columns: Columns, shown: Shown, output: Path | None, as_json: bool, teller: Teller) -> bool:
+def show_rows(columns: Columns, new: NewTrees, output: Path | None, as_json: bool, teller: Teller) -> bool:
     """Print one row per tree; with --output, which holds the rows, how many trees were given what.
 
     Returns whether counts were printed as a table, which more may follow.
@@ -156,18 +156,18 @@ def show_rows(columns: Columns, shown: Shown, output: Path | None, as_json: bool
             print_json(records(columns))
         else:
             print_csv(columns)
-        for line in shown.remarks:
+        for line in new.remarks:
             teller.say(line)
         return False
     if as_json:
-        print_json(shown.facts)
+        print_json(new.facts)
         return False
     console = stdout_console()
-    table = _table(shown.group, "trees")
-    for group, n in shown.facts["sizes"].items():
+    table = _table(new.group, "trees")
+    for group, n in new.facts["sizes"].items():
         table.add_row(printable(group), str(n))
     console.print(table)
-    for line in shown.remarks:
+    for line in new.remarks:
         console.print(printable(line))
     return True
 

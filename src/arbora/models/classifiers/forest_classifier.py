@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 N_QUANTILES = 1001  # of the surprise of the training trees: enough to resolve one in a thousand
 
 
-class Known(NamedTuple):
+class TrainingSet(NamedTuple):
     """What a classifier learns from."""
 
     forest: Any  # as `_given` returns it
@@ -77,11 +77,11 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         self._record_provenance(known.forest)
         return self
 
-    def _learn(self, known: Known) -> None:
+    def _learn(self, known: TrainingSet) -> None:
         """Fit to what `fit` was given."""
         raise NotImplementedError
 
-    def _check_known(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> Known:
+    def _check_known(self, X: Any, y: ArrayLike | None, sample_weight: ArrayLike | None) -> TrainingSet:
         """What `fit` is given and the settings that all classifiers have, checked."""
         forest = self._given(X, at_least=2)
         check_choice("calibration", self.calibration, (None, "temperature"))
@@ -94,7 +94,7 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
                 f"calibration={self.calibration!r} holds out trees of every class in turn, and a class has {smallest} "
                 f"trees; wanted {N_FOLDS} or more: set calibration=None, or leave that class out"
             )
-        return Known(forest, target, check_weight(sample_weight, forest.n_trees), resolve_seed(self.random_state))
+        return TrainingSet(forest, target, check_weight(sample_weight, forest.n_trees), resolve_seed(self.random_state))
 
     def _check_classes(self, forest: Trees, y: ArrayLike | None) -> NDArray[Any]:
         """The class of each tree: y, or the forest's own; two classes or more, none unknown."""

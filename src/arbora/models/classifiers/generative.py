@@ -14,7 +14,7 @@ from ..hidden_tree.mixture import HiddenTreeMixture
 from ..hidden_tree.passes import log_sum
 from ..hidden_tree.single import HiddenTree
 from . import readout as ro
-from .forest_classifier import ForestClassifier, Known, split_off, surprise_of
+from .forest_classifier import ForestClassifier, TrainingSet, split_off, surprise_of
 
 Floats = NDArray[np.float64]
 
@@ -85,7 +85,7 @@ class GenerativeTreeClassifier(ForestClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, known: Known) -> None:
+    def _learn(self, known: TrainingSet) -> None:
         """Fit a model to the trees of each class."""
         forest, target, weight, rng = known
         self.classes_, true = np.unique(target, return_inverse=True)

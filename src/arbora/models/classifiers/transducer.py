@@ -13,7 +13,7 @@ from ..transducer.node_outputs import tell_of_content
 from ..transducer.transducer import SHARD_BYTES, TreeTransducer
 from ..transducer.tree_rules import RULES
 from . import readout as ro
-from .forest_classifier import ForestClassifier, Known, split_off
+from .forest_classifier import ForestClassifier, TrainingSet, split_off
 
 Floats = NDArray[np.float64]
 
@@ -118,7 +118,7 @@ class TransducerClassifier(ForestClassifier):
         self.random_state = random_state
         self.verbose = verbose
 
-    def _learn(self, known: Known) -> None:
+    def _learn(self, known: TrainingSet) -> None:
         """Fit a model of outputs at nodes, or at roots."""
         self._check_rule()
         forest, target, weight, rng = known

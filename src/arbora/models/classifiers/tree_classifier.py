@@ -24,7 +24,7 @@ from ..patterns.transformer import TreePatterns
 from . import pattern_surprise as ps
 from . import readout as ro
 from .encoders import has_patterns, make_encoder, pack_encoder, restore_encoder, seeded
-from .forest_classifier import ForestClassifier, Known, split_off, surprise_of
+from .forest_classifier import ForestClassifier, TrainingSet, split_off, surprise_of
 
 Floats = NDArray[np.float64]
 
@@ -115,7 +115,7 @@ class TreeClassifier(ForestClassifier):
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
-    def _learn(self, known: Known) -> None:
+    def _learn(self, known: TrainingSet) -> None:
         """Fit the encoder to the trees, then the read-out to their codes and classes."""
         forest, target, given, rng = known
         encoder_seed, readout_seed = (int(seed) for seed in rng.integers(2**31 - 1, size=2))

@@ -59,7 +59,7 @@ def component_curve(model: Any, X: Any, numbers: Sequence[int] = NUMBERS) -> Cur
 
 
 def at_knee(
-    rng: np.random.Generator, trees: fitting.Trees, plan: fitting.Plan, starts: fitting.Starts
+    rng: np.random.Generator, trees: fitting.CountedTrees, plan: fitting.Plan, starts: fitting.Starts
 ) -> tuple[fitting.Fit, Curve]:
     """One fit for each number, as many as there are distinct trees at most; that at the knee, and the curve."""
     numbers, results, values = [], [], []

@@ -24,7 +24,7 @@ MAX_PARAMETERS = 5 * 10**8  # counts of cells, 4 GB
 TAU_EVERY = 3  # rounds between two searches for the burstiness
 
 
-class Trees(NamedTuple):
+class CountedTrees(NamedTuple):
     """Trees ready for a fit: distinct ones, and which is whose."""
 
     data: Data
@@ -33,7 +33,7 @@ class Trees(NamedTuple):
     n_trees: Floats  # [distinct tree], how many there are of it
 
 
-def trees_of(forest: Any, alphabet: Alphabet, weight: Floats | None, key: Ints | None = None) -> Trees:
+def trees_of(forest: Any, alphabet: Alphabet, weight: Floats | None, key: Ints | None = None) -> CountedTrees:
     """The distinct trees of a forest or store, over their own cells and, if given, those of a model."""
     found = distinct(events_of(forest, alphabet))
     if key is not None:
@@ -43,7 +43,7 @@ def trees_of(forest: Any, alphabet: Alphabet, weight: Floats | None, key: Ints |
     n_trees = np.bincount(found.tree_row, minlength=events.n_trees).astype(np.float64)
     total = n_trees if weight is None else np.bincount(found.tree_row, weight, events.n_trees).astype(np.float64)
     data = Data(alphabet, levels, backoff.own_places(levels), urns_of(events, alphabet.width), total)
-    return Trees(data, events, found.tree_row, n_trees)
+    return CountedTrees(data, events, found.tree_row, n_trees)
 
 
 def over(events: Events, key: Ints) -> Events:
@@ -54,7 +54,7 @@ def over(events: Events, key: Ints) -> Events:
 Starts = Callable[[np.random.Generator, int], Floats]  # responsibilities of so many components to start from
 
 
-def starts_of(forest: Any, trees: Trees, how: str) -> Starts:
+def starts_of(forest: Any, trees: CountedTrees, how: str) -> Starts:
     """Starts from clusters of the trees, or from a random component for each distinct tree.
 
     Patterns do not see empty slots, so trees with gaps start from communities in their place.
@@ -74,7 +74,7 @@ def starts_of(forest: Any, trees: Trees, how: str) -> Starts:
     return lambda rng, n: em.labels_as_resp(label_of(rng, n), weight, n)
 
 
-def started(trees: Trees, resp: Floats, tau: float | None) -> Chains:
+def started(trees: CountedTrees, resp: Floats, tau: float | None) -> Chains:
     """A model of the start: its shorter contexts and strengths are the prior of the fit."""
     model = em.first_model(trees.data, resp, em.FIRST_TAU if tau is None else tau)
     for step in range(START_STEPS):
@@ -100,7 +100,7 @@ class Fit(NamedTuple):
     interrupted: bool
 
 
-def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float) -> Fit:
+def run(trees: CountedTrees, model: Chains, learn_tau: bool, max_iter: int, tol: float) -> Fit:
     """EM at the prior of the model until a round gains less than `tol` nats per tree; Ctrl-C keeps the last round."""
     data = trees.data
     prior = em.prior_of(data, model)
@@ -124,7 +124,7 @@ def run(trees: Trees, model: Chains, learn_tau: bool, max_iter: int, tol: float)
     return Fit(state.model, history, False, False)
 
 
-def best_start(rng: np.random.Generator, trees: Trees, n_components: int, plan: Plan, starts: Starts) -> Fit:
+def best_start(rng: np.random.Generator, trees: CountedTrees, n_components: int, plan: Plan, starts: Starts) -> Fit:
     """The best of some runs of EM."""
     results: list[Fit] = []
     while len(results) < plan.n_init and not (results and results[-1].interrupted):
@@ -133,18 +133,18 @@ def best_start(rng: np.random.Generator, trees: Trees, n_components: int, plan: 
     return max(results, key=lambda result: result.history[-1])
 
 
-def left_out(model: Chains, trees: Trees) -> float:
+def left_out(model: Chains, trees: CountedTrees) -> float:
     """Mean log-likelihood per tree, each scored without its own counts."""
     found = leave_one_out(trees.data, model, trees.n_trees) + trees.events.tail
     return float(np.average(found, weights=trees.data.weight))
 
 
-def most_components(trees: Trees) -> int:
+def most_components(trees: CountedTrees) -> int:
     """Components whose counts fit into memory, at least one."""
     return max(1, MAX_PARAMETERS // max(1, len(trees.data.levels.cell_key)))
 
 
-def check_size(trees: Trees, n_components: int) -> None:
+def check_size(trees: CountedTrees, n_components: int) -> None:
     """Raise if the counts of so many components are too many."""
     n_cells = len(trees.data.levels.cell_key)
     if n_cells * n_components > MAX_PARAMETERS:
@@ -164,7 +164,7 @@ def widened(model: Chains, old: Ints, levels: backoff.Levels, alphabet: Alphabet
     return model._replace(counts=Counts(cell, pair))
 
 
-def stepwise(trees: Trees, model: Chains, total: Floats, seen: float, decay: float) -> tuple[Chains, Floats]:
+def stepwise(trees: CountedTrees, model: Chains, total: Floats, seen: float, decay: float) -> tuple[Chains, Floats]:
     """One step of stepwise EM on a batch: counts move towards its own; the model and the weights of components.
 
     The step is the batch's share of all trees seen, to the power `decay`.  Shorter contexts and strengths follow.

@@ -17,7 +17,7 @@ from . import backoff, em, start
 from .backoff import Counts
 from .em import Chains
 from .events import Events, Ints
-from .fitting import Trees
+from .fitting import CountedTrees
 from .kernels import gibbs
 
 Floats = NDArray[np.float64]
@@ -36,7 +36,7 @@ class ChainPlan(NamedTuple):
     n_split_merge: int
 
 
-def pooled_model(trees: Trees, label: Ints) -> Chains:
+def pooled_model(trees: CountedTrees, label: Ints) -> Chains:
     """Fixed shorter contexts and strengths: pooled counts of all trees, rows' strength from a first partition."""
     data = trees.data
     n_groups = int(label.max()) + 1
@@ -55,7 +55,7 @@ def pooled_model(trees: Trees, label: Ints) -> Chains:
     return Chains(em.weights_of(resp), Counts(count, pooled), strength, 0.0)
 
 
-def with_groups(trees: Trees, model: Chains, label: Ints, n_groups: int) -> Chains:
+def with_groups(trees: CountedTrees, model: Chains, label: Ints, n_groups: int) -> Chains:
     """The model with the counts of another partition of all trees; what rows lean on stays."""
     data = trees.data
     resp = np.zeros((len(data.weight), n_groups))
@@ -74,7 +74,7 @@ class CellPrior(NamedTuple):
     row: Floats
 
 
-def prior_of(trees: Trees, model: Chains) -> CellPrior:
+def prior_of(trees: CountedTrees, model: Chains) -> CellPrior:
     """Dirichlet parameters s0 q(o | a) of the cells and s0 of the rows."""
     data = trees.data
     counts = Counts(model.counts.cell, model.counts.pair)
@@ -210,7 +210,7 @@ def _numbered(label: Ints) -> Ints:
     return np.unique(label, return_inverse=True)[1].astype(np.int64)
 
 
-def sampler_of(trees: Trees, rng: np.random.Generator, settings: ChainPlan) -> tuple[ChainSampler, Chains]:
+def sampler_of(trees: CountedTrees, rng: np.random.Generator, settings: ChainPlan) -> tuple[ChainSampler, Chains]:
     """A sampler of these trees, and the model whose shorter contexts and strengths it holds fixed."""
     data = trees.data
     label = start.clusters(trees.events, trees.n_trees, data.weight, settings.n_start, rng)

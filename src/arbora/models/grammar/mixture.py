@@ -309,7 +309,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self.seen_weight_, self.n_batches_ = seen + float(trees.data.weight.sum()), batches + 1
         return self
 
-    def _fit_process(self, rng: np.random.Generator, forest: Trees, trees: fitting.Trees) -> Self:
+    def _fit_process(self, rng: np.random.Generator, forest: Trees, trees: fitting.CountedTrees) -> Self:
         """Sample partitions; the model is the draw closest to all others."""
         settings = infinite.ChainPlan(
             float(self.concentration), self.concentration_prior, self.n_start, self.n_split_merge
@@ -334,7 +334,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self,
         result: fitting.Fit,
         forest: Trees,
-        trees: fitting.Trees,
+        trees: fitting.CountedTrees,
         reorder: bool = True,
         total: Floats | None = None,
         given: NDArray[np.int64] | None = None,
@@ -368,7 +368,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self.history_, self.n_iter_, self.converged_ = list(result.history), len(result.history), result.converged
         self._record_provenance(forest)
 
-    def _keep_merges(self, model: Chains, trees: fitting.Trees) -> None:
+    def _keep_merges(self, model: Chains, trees: fitting.CountedTrees) -> None:
         size = np.bincount(self.labels_, minlength=self.n_components_).astype(np.float64)
         found = merge_all(model, Marginal(model, self.cell_key_, trees.data.alphabet), size)
         self.merge_pair_, self.merge_gain_, self.log_posterior_ = found
@@ -386,7 +386,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         return self
 
 
-def _joint(model: Chains, trees: fitting.Trees) -> Floats:
+def _joint(model: Chains, trees: fitting.CountedTrees) -> Floats:
     """log P(distinct tree, component) of training trees."""
     data = trees.data
     tables = backoff.tables_of(data.levels, model.counts, data.alphabet)

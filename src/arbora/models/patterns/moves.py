@@ -24,7 +24,7 @@ Ints = NDArray[np.int64]
 EXAMPLE = '{"merge": [0, 5]}, {"split": [3, 8]} or {"split": [[3, 4], [8]]}'
 
 
-class Trees(NamedTuple):
+class FittedTrees(NamedTuple):
     """The trees of the fit, read again."""
 
     forest: Any  # all of them
@@ -250,7 +250,7 @@ class MovedByHand(Changing):
     def _tables(self, corpus: Corpus) -> Any:
         return mg.make_tables(corpus, self.strengths_, self.power_, self.model_.prior)
 
-    def _read_again(self, X: Any) -> Trees:
+    def _read_again(self, X: Any) -> FittedTrees:
         """The patterns of the trees of the fit; raises if these are other trees."""
         forest = self._check_trees(X)
         model = self.model_
@@ -261,10 +261,10 @@ class MovedByHand(Changing):
             # Sums of models lack rare patterns of their parts.
             summed = "sum_of" in self.provenance_ and self.min_trees > 1
             if np.array_equal(found.count, model.sums.count) or (summed and (found.count >= model.sums.count).all()):
-                return Trees(forest, corpus, se.directions(se.tfidf_rows(corpus), 0))
+                return FittedTrees(forest, corpus, se.directions(se.tfidf_rows(corpus), 0))
         raise SettingError("X: these are not the trees of the fit; give the same trees in the same order")
 
-    def _moved(self, sums: Sums, labels: Ints, trees: Trees | None, step: dict[str, Any]) -> None:
+    def _moved(self, sums: Sums, labels: Ints, trees: FittedTrees | None, step: dict[str, Any]) -> None:
         """Take over a partition, with groups by decreasing size."""
         label = labels[self.fitted_trees_]
         new = np.empty(len(sums.size), np.int64)
