@@ -39,7 +39,7 @@ class ForestEstimator(SavedEstimator):
         tags.input_tags.two_d_array = False
         tags.input_tags.dict = tags.input_tags.string = True
         tags.no_validation = True
-        tags.non_deterministic = "random_state" in self.get_params(deep=False)
+        tags.non_deterministic = hasattr(self, "random_state")
         return tags
 
     def _check_forest(self, X: Any, at_least: int = 1) -> Forest:

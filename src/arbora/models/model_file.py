@@ -3,7 +3,6 @@
 import os
 import platform
 from collections.abc import Collection, Mapping, Sequence
-from inspect import signature
 from typing import Any, ClassVar, Self
 
 import numba
@@ -17,6 +16,7 @@ from sklearn.utils.validation import check_is_fitted
 from ..errors import ArboraError
 from .file_checks import check_told
 from .on_page import OnPage
+from .settings import default_of
 
 MODEL_VERSION = 1
 
@@ -87,7 +87,7 @@ class SavedEstimator(OnPage, BaseEstimator):
         """Parameters as JSON can hold them; None for estimators, which are saved on their own."""
         params = self.get_params(deep=False)
         # Where it is the default, content="auto" is left out: files of trees with labels alone stay as they were.
-        if params.get("content") == "auto" and signature(type(self)).parameters["content"].default == "auto":
+        if params.get("content") == "auto" and default_of(type(self), "content") == "auto":
             del params["content"]
         return {key: None if hasattr(value, "get_params") else plain(value) for key, value in params.items()}
 

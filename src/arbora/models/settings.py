@@ -1,5 +1,7 @@
 """Checks of settings that more than one model needs."""
 
+import functools
+import inspect
 import os
 from collections.abc import Iterable
 from typing import Any
@@ -12,6 +14,16 @@ from ..errors import SettingError
 #: Most of what is counted, where nothing else bounds it: more would never end, or never fit into memory.
 MOST = 10**9
 MOST_CHAINS, MOST_STARTS, MOST_JOBS = 10**4, 10**6, 4096
+
+
+def default_of(kind: Any, name: str) -> Any:
+    """The default of a setting of a class of estimators."""
+    return _parameters(kind)[name].default
+
+
+@functools.cache
+def _parameters(kind: Any) -> Any:
+    return inspect.signature(kind).parameters  # which takes as long as a small fit
 
 
 def check_count(name: str, value: Any, most: int = MOST) -> None:

@@ -1,6 +1,5 @@
 """Which way states go: what the settings of hidden trees ask for, from child to parent or from parent to child."""
 
-import inspect
 from typing import Any, Literal
 
 import numpy as np
@@ -8,7 +7,7 @@ from numpy.typing import NDArray
 
 from ...errors import SettingError
 from ...forest.trees import Trees
-from ..settings import check_count, check_number
+from ..settings import check_count, check_number, default_of
 from . import switching_settings as up
 from . import top_down_tree as down
 from .emissions.choice import emission_for
@@ -91,8 +90,7 @@ def _check_direction(settings: Any, least_prior: float, if_none: float | None) -
         if settings.structure == "state":
             raise SettingError("structure='state': only with direction='down'; wanted None or 'branching'")
         return up.check_switching(settings, least_prior, if_none)
-    default = inspect.signature(type(settings)).parameters["absent"].default
-    _refuse(settings, dict.fromkeys(ONLY_UP) | {"absent": default}, "up")
+    _refuse(settings, dict.fromkeys(ONLY_UP) | {"absent": default_of(type(settings), "absent")}, "up")
     if settings.structure not in down.STRUCTURES:
         raise SettingError(f"structure={settings.structure!r}; wanted None, 'branching' or 'state'")
     up.check_sizes(settings)
