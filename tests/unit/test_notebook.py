@@ -1,5 +1,6 @@
 """What objects show in a notebook, and as data frames."""
 
+import json
 from xml.etree import ElementTree as ET
 
 import numpy as np
@@ -27,6 +28,24 @@ def test_a_forest_shows_sizes_labels_and_trees():
     assert [text.text for text in pictures[0].iter("text")] == ["a", "b", EVIL[:23] + "…", "c"]
     assert "Forest of 4 trees, 7 nodes, 4 labels" in "".join(page.itertext())
     assert "<script" not in forest._repr_html_()
+
+
+def test_one_tree_is_drawn_and_is_a_dictionary_still():
+    forest = ab.Forest.from_nested([("a", ["b", (EVIL, ["c"])]), "a"])
+    (picture,), _ = drawn(forest[0]._repr_html_())
+    assert [text.text for text in picture.iter("text")] == ["a", "b", EVIL[:23] + "…", "c"]
+    assert json.loads(json.dumps(forest[0])) == forest[0]
+    assert ab.Forest.from_nested(list(forest)) == forest
+
+
+def test_a_description_prints_as_a_table():
+    told = ab.Forest.from_nested([("a", ["b", ("c", ["d"])]), ("a", [None])], target=[0, 1]).describe()
+    lines = dict(line.split("  ", 1) for line in repr(told).splitlines())
+    assert lines["nodes per tree"].strip() == "2 to 4, median 2"
+    assert {"missing labels", "classes"} <= lines.keys()
+    assert "unseen labels" not in lines
+    assert json.loads(json.dumps(told)) == told
+    assert "<th style='text-align: left'>depth</th>" in told._repr_html_()
 
 
 def test_large_trees_are_cut_at_the_nodes_nearest_to_the_root():
@@ -58,7 +77,7 @@ def test_a_fitted_model_shows_what_it_found():
     model = ab.PatternMixture(3, random_state=0)
     assert "sizes of groups" not in model._repr_mimebundle_()["text/html"]
     html = model.fit(forest)._repr_mimebundle_()["text/html"]
-    assert f"{forest.n_trees} in 3 groups" in html
+    assert f"{forest.n_trees} trees in 3 groups" in html
     assert model.verdict().level in html
     assert html.endswith(model._repr_html_()) or "sk-" in html  # with the parameters below
 

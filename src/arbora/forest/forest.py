@@ -18,7 +18,7 @@ from .collection import TreeCollection
 from .constructors import Constructors
 from .content import Column, same_content
 from .content_rows import ContentRows, Wanted, content_rows
-from .description import describe
+from .description import Description, describe
 from .invariants import check_forest, place_of
 from .kernels import layout
 from .nested import nested_tree
@@ -226,8 +226,8 @@ class Forest(Constructors, TreeCollection):
         """The same trees with every node after the subtrees of its children, siblings by slot."""
         return in_post_order(self)
 
-    def describe(self) -> dict[str, Any]:
-        """Sizes, depths, degrees and label use, as plain numbers for printing."""
+    def describe(self) -> Description:
+        """Sizes, depths, degrees and label use: a dictionary of plain numbers that prints as a table."""
         return describe(self)
 
     # ---- choosing -----------------------------------------------------------------------------------------------

@@ -8,7 +8,17 @@ if TYPE_CHECKING:
     from .forest import Forest
 
 
-def nested_tree(forest: "Forest", t: int) -> dict[str, Any]:
+class NestedTree(dict[str, Any]):
+    """A tree as a dictionary, which a notebook draws."""
+
+    def _repr_html_(self) -> str:
+        from .forest import Forest
+        from .notebook_view import tree_html
+
+        return tree_html(Forest.from_nested([self]), 0)
+
+
+def nested_tree(forest: "Forest", t: int) -> NestedTree:
     """Tree number t: label, content, children, and the slot where it is not the next one."""
     lo, hi = int(forest.tree_start[t]), int(forest.tree_start[t + 1])
     parent, slot, label = (c[lo:hi].tolist() for c in (forest.parent, forest.slot, forest.label))
@@ -28,4 +38,4 @@ def nested_tree(forest: "Forest", t: int) -> dict[str, Any]:
         if slot[u] != due or (siblings and "slot" in siblings[-1]):
             made[u]["slot"] = slot[u]
         siblings.append(made[u])
-    return made[-1]
+    return NestedTree(made[-1])

@@ -15,25 +15,14 @@ MOST_TREES = 3
 
 def forest_html(forest: "Forest") -> str:
     """Facts and drawings as HTML."""
-    facts = forest.describe()
-    low, _, middle, _, high = facts["tree_size_quartiles"]
-    rows = [
-        ("nodes per tree", f"{low:,} to {high:,}, median {middle:,}"),
-        ("depth", f"up to {facts['max_depth']:,}"),
-        ("children", f"up to {facts['max_children']:,}"),
-        ("frequent labels", ", ".join(f"{word} {count:,}" for word, count in facts["top_labels"].items()) or "none"),
-    ]
-    rows += [("classes", f"{facts['n_classes']:,}")] if facts["n_classes"] is not None else []
-    rows += [("missing labels", f"{facts['n_missing_labels']:,}")] if facts["n_missing_labels"] else []
-    rows += [("content", ", ".join(f"{name} ({kind})" for name, kind in forest.content_kinds.items()))][
-        : len(forest.content)
-    ]
+    rows = [(name, value) for name, value in forest.describe().rows() if name not in ("trees", "nodes", "labels")]
     title = f"Forest of {forest.n_trees:,} trees, {forest.n_nodes:,} nodes, {forest.n_labels:,} labels"
-    trees = (_tree(forest, t) for t in range(min(forest.n_trees, MOST_TREES)))
+    trees = (tree_html(forest, t) for t in range(min(forest.n_trees, MOST_TREES)))
     return notebook.page(title, notebook.table(rows), notebook.beside(trees))
 
 
-def _tree(forest: "Forest", t: int) -> str:
+def tree_html(forest: "Forest", t: int) -> str:
+    """Tree number t, drawn under its name."""
     one = forest[[t]].in_post_order()
     label = [one.vocabulary[m] if m >= 0 else "?" if m == MISSING else "unseen" for m in one.label.tolist()]
     caption = f"tree {t}" if forest.name is None else str(forest.name[t])

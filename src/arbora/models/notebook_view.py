@@ -5,6 +5,8 @@ from typing import Any
 import numpy as np
 
 from .. import notebook
+from ..evaluate.wording import counted
+from .vector_estimator import VectorEstimator
 
 MOST_GROUPS = 12
 
@@ -22,5 +24,7 @@ def found_html(model: Any) -> str:
     size = np.bincount(np.asarray(model.labels_, np.int64).clip(0))
     shown = ", ".join(f"{n:,}" for n in size[:MOST_GROUPS])
     rows.append(("sizes of groups", shown + (" and more" if len(size) > MOST_GROUPS else "")))
-    title = f"{type(model).__name__}: {size.sum():,} in {int((size > 0).sum()):,} groups"
+    what = "row" if isinstance(model, VectorEstimator) else "tree"
+    groups = counted(int((size > 0).sum()), "group")
+    title = f"{type(model).__name__}: {counted(int(size.sum()), what)} in {groups}"
     return notebook.page(title, notebook.table(rows))
