@@ -207,6 +207,11 @@ def test_large_sets_of_tied_trees_are_refused_and_chains_of_them_with_classes_ar
         conditions_of(read_constraints(None, {"cannot_link": chain}, 40), 40, 3)
     two = conditions_of(read_constraints(None, {"cannot_link": chain}, 40), 40, 2)
     assert [len(tied.way) for tied in two.tied] == [2]
+    zigzag = [(t, 20 + t) for t in range(20)] + [(20 + t, t + 1) for t in range(19)]
+    star = [(t, 39) for t in range(39)]
+    for pairs in (zigzag, star):  # trees that are tied to late ones only
+        two = conditions_of(read_constraints(None, {"cannot_link": pairs}, 40), 40, 2)
+        assert [len(tied.way) for tied in two.tied] == [2]
     every = ["a" if t % 2 else "b" for t in range(40)]
     assert conditions_of(read_constraints(every, {"cannot_link": chain}, 40), 40, 3).tied == ()
     monkeypatch.setattr(cd, "MOST_WAYS", 10)

@@ -6,7 +6,7 @@ import numpy as np
 from numpy.typing import NDArray
 from scipy.optimize import linear_sum_assignment
 from scipy.sparse import coo_array
-from scipy.sparse.csgraph import connected_components
+from scipy.sparse.csgraph import breadth_first_order, connected_components
 
 from ...errors import SettingError
 from ..patterns.constraints import Given, linked
@@ -140,13 +140,13 @@ def conditions_of(given: Given, n_trees: int, n_components: int) -> Conditions:
 
 
 def _tied(apart: Ints, allowed: Bools) -> tuple[Tied, ...]:
-    """Sets of blocks that cannot-links tie to each other."""
+    """Sets of blocks that cannot-links tie to each other, each beside those before it, so that few ways are open."""
     n = len(allowed)
     graph = coo_array((np.ones(len(apart)), (apart[:, 0], apart[:, 1])), shape=(n, n))
     group = connected_components(graph, directed=False)[1]
     out = []
     for k in np.unique(group[apart]).tolist():
-        block = np.flatnonzero(group == k)
+        block = breadth_first_order(graph, int(np.argmax(group == k)), directed=False)[0].astype(np.int64)
         place = {int(b): i for i, b in enumerate(block)}
         pairs = {tuple(sorted((place[a], place[b]))) for a, b in apart.tolist() if group[a] == k}
         out.append(Tied(block, _ways(pairs, allowed[block])))
