@@ -107,8 +107,22 @@ def score_joint(frame, view, shared, label, g):
 
 
 @jit
-def score_children(frame, view, shared, label, scores, child_out):
-    """Log prior weight and weighted log predictive of every group in one particle, [slot, then opener].
+def like_particle(label, view, p, g):
+    """An earlier particle in which group g has the same trees of the window as in particle p, or -1."""
+    for q in range(p):
+        same = True
+        for w in range(view.lo, view.i):
+            if (label[q, w] == g) != (label[p, w] == g):
+                same = False
+                break
+        if same:
+            return q
+    return -1
+
+
+@jit
+def score_children(frame, view, shared, cloud, scores, child_out):
+    """Log prior weight and weighted log predictive of every group in every particle, [particle, slot, then opener].
 
     What is left of the width is -inf.  `scores` are those of slots without the window, and of no group.
     """
@@ -116,28 +130,32 @@ def score_children(frame, view, shared, label, scores, child_out):
     base, new = scores
     n_slots = slots.size.shape[0]
     child_out[:] = -np.inf
-    n_groups = 0
-    for k in range(n_slots):
-        if slots.size[k] > 0:
-            n_groups += 1
-            child_out[k] = urn.weight * base[k] + math.log(slots.size[k] - urn.discount)
-    for w in range(lo, i):
-        g = label[w]
-        first = True
-        for v in range(lo, w):
-            if label[v] == g:
-                first = False
-                break
-        if not first:
-            continue
-        score, members = score_joint(frame, view, shared, label, g)
-        if g >= 0:
-            child_out[g] = urn.weight * score + math.log(slots.size[g] + members - urn.discount)
-        else:
-            n_groups += 1
-            child_out[n_slots + (-1 - g) - lo] = urn.weight * score + math.log(members - urn.discount)
-    prior = math.log(urn.concentration + urn.discount * n_groups)
-    child_out[n_slots + i - lo] = urn.weight * new + prior
+    for p in range(child_out.shape[0]):
+        label, n_groups = cloud.label[p], 0
+        for k in range(n_slots):
+            if slots.size[k] > 0:
+                n_groups += 1
+                child_out[p, k] = urn.weight * base[k] + math.log(slots.size[k] - urn.discount)
+        for w in range(lo, i):
+            g = label[w]
+            first = True
+            for v in range(lo, w):
+                if label[v] == g:
+                    first = False
+                    break
+            if not first:
+                continue
+            n_groups += g < 0
+            place = g if g >= 0 else n_slots + (-1 - g) - lo
+            q = like_particle(cloud.label, view, p, g)
+            if q >= 0:
+                child_out[p, place] = child_out[q, place]
+                continue
+            score, members = score_joint(frame, view, shared, label, g)
+            members += slots.size[g] if g >= 0 else 0
+            child_out[p, place] = urn.weight * score + math.log(members - urn.discount)
+        prior = math.log(urn.concentration + urn.discount * n_groups)
+        child_out[p, n_slots + i - lo] = urn.weight * new + prior
 
 
 @jit
@@ -279,8 +297,7 @@ def watch(frame, stream, cloud, plan, said_out, whole_out):
         new = score_slots(urn, slots, stream, i, base)
         find_shared(view, mark, shared)
         child = np.empty((len(cloud.weight), n_slots + plan.window + 1))
-        for p in range(len(cloud.weight)):
-            score_children(frame, view, shared, cloud.label[p], (base, new), child[p])
+        score_children(frame, view, shared, cloud, (base, new), child)
         log_seats = math.log(slots.size.sum() + i - lo + urn.concentration)
         children, gain, dropped = branch(child, cloud.weight, log_seats, plan.floor)
         said, whole = said_out[i - plan.first], whole_out[i - plan.first]
