@@ -50,7 +50,8 @@ def fit_grammar(forest: Forest, components: int | None, settings: dict[str, Any]
 
 def fit_infinite(forest: Forest, components: int | None, settings: dict[str, Any], teller: Teller) -> Fitted:
     """A Dirichlet-process mixture of hidden trees; the number of groups is learnt."""
-    model = InfiniteHiddenTreeMixture(**settings, verbose=_bar(teller)).fit(forest)
+    plain, known = apart(settings)
+    model = InfiniteHiddenTreeMixture(**plain, verbose=_bar(teller)).fit(forest, **known)
     kind = "exact sampling" if model.update == "gibbs" else "the paper's Algorithm 2"
     ending = {None: "", True: ", until they settled", False: ", which had not settled by then"}[model.settled_]
     told = [f"{counted(model.n_iter_, 'sweep')} of {kind}, {counted(model.trace_.n_chains, 'chain')}{ending}."]

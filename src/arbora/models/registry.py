@@ -81,7 +81,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "parameters", "sampled", "draws"),
         cluster="infinite",
         about="hidden trees, the number of groups learnt",
-        options=(*_TREE, "content", "update", *_CHAINS, *_PASSES),
+        options=(*_TREE, "content", "update", *_CHAINS, *_PASSES, "known", "constraints"),
         warm_up=(
             {"n_states": 2, "update": "gibbs", "n_iter": 3, "random_state": 0},
             {"n_states": 2, "update": "em", "n_iter": 3, "random_state": 0},

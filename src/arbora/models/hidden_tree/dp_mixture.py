@@ -4,6 +4,7 @@ A subclass names its settings, gives a `TreeModel` of the training trees, and sh
 """
 
 import os
+from collections.abc import Mapping
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -21,16 +22,19 @@ from ..assignments import Assignments
 from ..file_checks import check_array
 from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..merging import MergedByLoss, check_losses, expected_losses
-from ..model_file import settings_text
+from ..model_file import plain, settings_text
+from ..patterns.constraints import Given, check_kept, read_constraints
 from ..sampled import Sampled, central_draw, sample_chains, spread_out
 from ..settings import MOST_CHAINS, check_choice, check_count, check_gamma, check_integer, check_number
 from . import tree_model as tm
+from .conditioned_gibbs import conditioned
 from .content_params import CONTENT, store_table, stored_table
 from .content_starts import with_content
 from .dp_samplers import ProcessPrior, Seats, StochasticEM
 from .exact_gibbs import ExactGibbs
 from .finite import FiniteMixture
 from .fitted_mixture import SHARD_BYTES
+from .known_classes import KnownClasses
 from .passes import Batch, log_sum, shards_of
 from .starts import hellinger_features, pattern_features
 
@@ -41,7 +45,7 @@ MATTERS = 20.0  # nats below the best known group, from where the evidence of a 
 MOST_AUXILIARY = 10**4  # groups that are drawn from the prior for every tree, and lie in memory
 
 
-class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
+class InfiniteMixture(KnownClasses, Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
     """A Dirichlet-process mixture of tree models: chains, the chosen draw, new groups, files; subclasses choose."""
 
     _saved: ClassVar[tuple[str, ...]] = (
@@ -59,7 +63,7 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         "n_iter_",
         "provenance_",
     )
-    _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT,)
+    _saved_if_there: ClassVar[tuple[str, ...]] = (CONTENT, "constraints_")
     #: The tree model, which reads itself from a file.
     _model_type: ClassVar[Any]
 
@@ -102,35 +106,55 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
 
     # ---- fitting ------------------------------------------------------------------------------------------------
 
-    def fit(self, X: Any, y: Any = None) -> Self:
-        """Run the chains; y is ignored.  Ctrl-C keeps what was sampled so far."""
+    def fit(self, X: Any, y: Any = None, *, known: Any = None, constraints: Mapping[str, Any] | None = None) -> Self:
+        """Run the chains, given what is known; y is ignored.  Ctrl-C keeps what was sampled so far.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            The trees.
+        y : None
+            Ignored.
+        known : sequence or None, default None
+            Known classes of some trees, one entry per tree; None (or NaN) where the class is not known.  Each class has
+            a group of its own, in every draw.
+        constraints : mapping or None, default None
+            ``{"must_link": [(0, 5), ...], "cannot_link": [(1, 2), ...]}``: pairs of trees that share a group in every
+            draw, and pairs that do not.
+
+        Returns
+        -------
+        object
+            The estimator itself.
+        """
         priors = self._check_priors()
         self._check_settings()
         forest = self._check_trees(X)
+        given = read_constraints(known, constraints, forest.n_trees)
+        if given is not None and self.update == "em":
+            raise SettingError('known, constraints: only the exact sampler keeps them; set update="gibbs"')
         model = self._new_model(forest)
         with self._batch(forest, model, max(self.n_start, 1)) as batch:
-            trace = self._run(batch, priors, forest)
+            trace = self._run(batch, priors, forest, given)
         self._keep(trace, forest, model)
         self.merge_loss_ = expected_losses(self.mixture_._log_joint(forest), self.weight_)
         self._record_provenance(forest)
+        self._keep_constraints(given, forest.n_trees)
         if self.update == "gibbs":
             self._warn_of_chains()
         return self
 
-    def _run(self, batch: Batch, priors: Any, forest: Trees) -> Trace:
+    def _run(self, batch: Batch, priors: Any, forest: Trees, given: Given | None) -> Trace:
         """Run the chains."""
         process = ProcessPrior(
-            priors,
-            float(self.concentration),
-            self.concentration_prior,
-            self.n_auxiliary,
-            self.n_split_merge,
-            self.hyperprior,
+            *(priors, float(self.concentration), self.concentration_prior),
+            *(self.n_auxiliary, self.n_split_merge, self.hyperprior),
         )
-        kind = self._sampler()
+        kind = self._sampler() if given is None else conditioned(self._sampler(), given)
         ruled = self.until == "settled" and self.update == "gibbs" and self.n_chains > 1
         sampler = kind(batch, process, *self._starts(forest, batch.model))
-        return sample_chains(self, sampler, self._fingerprint(forest), until=Settled() if ruled else None)
+        known = "" if given is None else f"; known {[plain(part) for part in given]}"
+        return sample_chains(self, sampler, self._fingerprint(forest) + known, until=Settled() if ruled else None)
 
     def _sampler(self) -> Any:
         """The kind of chain."""
@@ -170,19 +194,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
 
     def _fingerprint(self, forest: Trees) -> str:
         """What a checkpoint belongs to: the trees and every setting that shapes the chain."""
-        free = (
-            "n_iter",
-            "until",
-            "burn_in",
-            "thin",
-            "n_chains",
-            "n_jobs",
-            "verbose",
-            "checkpoint",
-            "random_state",
-            "novelty",
-        )
-        output = ("encoding", "sparse_output")
+        free = ("n_iter", "until", "burn_in", "thin", "n_chains", "n_jobs", "verbose", "checkpoint", "random_state")
+        output = ("novelty", "encoding", "sparse_output")
         auto = ("content",) if self.get_params(deep=False).get("content") == "auto" else ()  # the trees decide
         text = ", ".join([settings_text(self, (*free, *output, *auto)), *self._marks()])
         return f"{text}; trees {forest.sha256[:16]}"
@@ -241,6 +254,8 @@ class InfiniteMixture(Sampled, MergedByLoss, ClusterMixin, ForestEstimator):
         for prior in self.priors_:
             check_number("priors_", prior, 1e-9, 1e9)
         check_losses(self, len(self.weight_))
+        if "constraints_" in vars(self):
+            check_kept(vars(self)["constraints_"], self.provenance_.get("known_classes"), len(self.weight_))
         return self
 
     def _chosen_draw(self, trace: Trace) -> tuple[int, int]:

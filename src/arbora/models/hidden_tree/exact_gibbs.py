@@ -31,22 +31,31 @@ class ExactGibbs(StochasticEM):
 
     def _seat(self, rng: np.random.Generator, state: Partition) -> tuple[NDArray[np.int64], tm.Arrays]:
         """Algorithm 8 with a pool of empty components drawn from the prior, refilled when one is taken."""
-        n_empty = self.setting.n_auxiliary
-        pool = self.model.draw(rng, n_empty, state.priors)
-        together = tm.joined([state.params, pool])
-        seats = Seats(state.label, self.batch.log_likelihood(together), n_empty=n_empty)
-        parts = tm.split(together)
-        log_weight = np.log(state.concentration / n_empty)
+        seats, parts, log_weight = self._pooled(rng, state)
         done = 0
         while True:
             event, t, position = seats.seat(rng, done, log_weight, True)
             if event == seating.DONE:
                 return compact(seats, parts)
-            fresh = self.model.draw(rng, 1, state.priors)
-            column = seats.add_column(self.batch.log_likelihood(fresh)[:, 0])
-            parts[column] = fresh
-            seats.empty[position] = column
+            self._refill(rng, state, seats, parts, position)
             done = t + 1
+
+    def _pooled(self, rng: np.random.Generator, state: Partition) -> tuple[Seats, dict[int, tm.Arrays], float]:
+        """Seats of all trees, parameters by column, and the log weight of each empty component of the pool."""
+        n_empty = self.setting.n_auxiliary
+        pool = self.model.draw(rng, n_empty, state.priors)
+        together = tm.joined([state.params, pool])
+        seats = Seats(state.label, self.batch.log_likelihood(together), n_empty=n_empty)
+        return seats, tm.split(together), float(np.log(state.concentration / n_empty))
+
+    def _refill(
+        self, rng: np.random.Generator, state: Partition, seats: Seats, parts: dict[int, tm.Arrays], position: int
+    ) -> None:
+        """Put a component drawn from the prior where one of the pool was taken."""
+        fresh = self.model.draw(rng, 1, state.priors)
+        column = seats.add_column(self.batch.log_likelihood(fresh)[:, 0])
+        parts[column] = fresh
+        seats.empty[position] = column
 
     def _refresh(self, rng: np.random.Generator, state: Partition) -> tuple[Partition, Mapping[str, float]]:
         """Hidden states given parameters; then, parameters integrated out, splits and merges; then parameters."""
@@ -69,10 +78,13 @@ class ExactGibbs(StochasticEM):
         effort = split_bags.Effort(np.log(state.concentration), N_SCANS)
         done = np.zeros(3)
         for _ in range(self.setting.n_split_merge):
-            kind = split_bags.split_or_merge(rng, label, bags, table, layout, effort)
-            done[kind] += 1
+            done[self._propose(rng, label, bags, table, layout, effort)] += 1
         _, label = np.unique(label, return_inverse=True)
         return label.astype(np.int64), {"n_splits": done[split_bags.SPLIT], "n_merges": done[split_bags.MERGED]}
+
+    def _propose(self, rng: np.random.Generator, label: NDArray[np.int64], *given: Any) -> int:
+        """Propose a split or a merger, which changes the labels if it is accepted: what came of it."""
+        return int(split_bags.split_or_merge(rng, label, *given))
 
 
 def draw_priors(

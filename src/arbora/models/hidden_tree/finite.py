@@ -11,7 +11,6 @@ from typing import Any, NamedTuple, Self
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
-from sklearn.utils.validation import check_is_fitted
 
 from ...errors import ArboraError, SettingError, UnexplainedTreesWarning, warn
 from ...files.container import digest
@@ -20,7 +19,7 @@ from ...inference.em import EMResult, warn_unless_converged
 from ...seeds import resolve_seed
 from ..merging import expected_losses
 from ..model_file import plain
-from ..patterns.constraints import Given, as_arrays, read_constraints
+from ..patterns.constraints import Given, read_constraints
 from ..patterns.constraints import check_number as check_classes
 from ..settings import MOST_STARTS, check_choice, check_count, check_number, check_weight, n_threads
 from . import fitting
@@ -28,6 +27,7 @@ from . import tree_model as tm
 from .conditions import ConditionedBatch, conditions_of
 from .fit_checkpoint import FitCheckpoint, Progress, state_digest
 from .fitted_mixture import FittedMixture
+from .known_classes import KnownClasses
 from .passes import Batch, MixtureCounts, MixtureParams, log_joint
 from .slot_rates import slot_hits
 from .starts import STARTS
@@ -46,7 +46,7 @@ class Outcome(NamedTuple):
     reorder: bool = True  # whether components may get other numbers
 
 
-class FiniteMixture(FittedMixture):
+class FiniteMixture(KnownClasses, FittedMixture):
     """A mixture of tree models with EM, stepwise EM, checkpoints, files and merges; subclasses choose the model."""
 
     # Settings that every subclass has in its __init__; those with a value here need not be settings.
@@ -63,7 +63,6 @@ class FiniteMixture(FittedMixture):
 
     history_: list[float]
     seen_weight_: float
-    constraints_: dict[str, NDArray[np.int64]]
     n_batches_: int
 
     def _new_model(self, forest: Trees) -> tm.TreeModel:
@@ -214,21 +213,6 @@ class FiniteMixture(FittedMixture):
         if given is not None and weight is not None:
             raise SettingError("sample_weight: not with known classes or constraints; leave one of them out")
         return given
-
-    def _keep_constraints(self, given: Given | None, n_trees: int) -> None:
-        """What was known, for the model file; a fit without it clears that of the fit before."""
-        self.__dict__.pop("constraints_", None)
-        if given is not None:
-            self.constraints_ = as_arrays(given, self.labels_, np.arange(n_trees))
-            self.provenance_["known_classes"] = list(given.classes)
-
-    @property
-    def class_groups_(self) -> dict[str, int]:
-        """Component of each class that was known for some trees of the fit."""
-        check_is_fitted(self, "weight_")
-        if not hasattr(self, "constraints_"):
-            return {}
-        return dict(zip(self.provenance_["known_classes"], self.constraints_["class_group"].tolist(), strict=True))
 
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
