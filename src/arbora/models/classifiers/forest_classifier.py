@@ -13,7 +13,8 @@ from ...forest.forest import Forest
 from ...forest.trees import Trees
 from ...seeds import resolve_seed
 from ..forest_estimator import ForestEstimator, unseen_by_tree
-from ..settings import check_choice, check_number, check_weight
+from ..settings import check_choice, check_count, check_number, check_weight
+from .query import most_telling
 from .readout import N_FOLDS, soften
 
 Floats = NDArray[np.float64]
@@ -158,6 +159,25 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         """Most probable class of each tree."""
         best = self.predict_log_proba(X).argmax(axis=1)
         return np.asarray(self.classes_[best])
+
+    def query(self, X: Any, n: int = 1) -> NDArray[np.int64]:
+        """The trees whose class, if a person told it, would tell most: uncertain ones that are unlike each other.
+
+        Parameters
+        ----------
+        X : Forest, or what makes one
+            Trees without classes.
+        n : int, default 1
+            How many to ask for.
+
+        Returns
+        -------
+        ndarray of int
+            Their numbers, the one to ask first in front.
+        """
+        check_count("n", n)
+        codes = self.transform(X) if hasattr(self, "transform") else None
+        return most_telling(self.predict_proba(X), codes, n)
 
     def score(self, X: Any, y: ArrayLike | None = None, sample_weight: ArrayLike | None = None) -> float:
         """Share of trees whose class is found; y left out is the forest's own target.
