@@ -357,3 +357,22 @@ def test_forged_files_of_content_are_refused(trees, tmp_path):
     )
     with pytest.raises(ModelFileError):
         ab.load(tmp_path / "bad.arbora")
+
+
+@pytest.mark.parametrize(
+    "model",
+    [
+        ab.PatternMixture(2, n_chains=1, random_state=0),
+        ab.TreeGrammarMixture(2, random_state=0),
+        ab.TreeClassifier(random_state=0),
+    ],
+)
+def test_models_of_labels_say_what_they_do_not_read(model, caplog):
+    forest = ab.Forest.from_nested(
+        [{"label": word, "content": {"x": n * 1.5}, "children": ["b", word]} for n, word in enumerate("aacc")]
+    )
+    model.fit(forest, [0, 0, 1, 1])
+    assert "the content of nodes in x is not read" in caplog.text
+    caplog.clear()
+    model.fit(forest.with_content({}), [0, 0, 1, 1])
+    assert "not read" not in caplog.text

@@ -389,12 +389,12 @@ def test_content_that_is_not_read_is_told(caplog):
     forest = forest.with_content({"role": outputs.astype(str).tolist(), "x": outputs * 0.5})
     model = ab.TreeTransducer(2, max_iter=1, random_state=0)
     model.fit(forest, "role")
-    assert "TreeTransducer: inputs are labels and shapes; the content of nodes in x is not read" in caplog.text
+    assert "TreeTransducer reads labels and shapes as inputs; the content of nodes in x is not read" in caplog.text
     caplog.clear()
     model.fit(forest.with_content({}), outputs)
     assert not caplog.records
     ab.TransducerClassifier(2, max_iter=1, random_state=0).fit(forest, np.arange(forest.n_trees) % 2)
-    assert "TransducerClassifier: inputs are labels and shapes; the content of nodes in role, x" in caplog.text
+    assert "TransducerClassifier reads labels and shapes; the content of nodes in role, x" in caplog.text
 
 
 def test_outputs_come_in_many_forms(tmp_path):

@@ -57,6 +57,14 @@ class ForestEstimator(SavedEstimator):
             )
         return trees
 
+    def _tell_of_content(self, trees: Trees, what: str, read: str | None = None) -> None:
+        """Say which columns of content this model, which reads only `what`, leaves out: all but `read`."""
+        left = [name for name in trees.content_kinds if name != read]
+        if left:
+            log.warning(
+                "%s reads %s; the content of nodes in %s is not read", type(self).__name__, what, ", ".join(left)
+            )
+
     def _forest_in_training_terms(self, X: Any) -> Forest:
         """X with labels numbered as in training, in memory."""
         check_is_fitted(self, "vocabulary_")

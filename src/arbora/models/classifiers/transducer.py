@@ -9,7 +9,6 @@ from numpy.typing import NDArray
 from ...forest.trees import Trees
 from ..settings import check_choice
 from ..transducer.coded_trees import NO_OUTPUT
-from ..transducer.node_outputs import tell_of_content
 from ..transducer.transducer import SHARD_BYTES, TreeTransducer
 from ..transducer.tree_rules import RULES
 from . import readout as ro
@@ -122,7 +121,7 @@ class TransducerClassifier(ForestClassifier):
         """Fit a model of outputs at nodes, or at roots."""
         self._check_rule()
         forest, target, weight, rng = known
-        tell_of_content(forest, None, type(self).__name__)
+        self._tell_of_content(forest, "labels and shapes")
         self.classes_, true = np.unique(target, return_inverse=True)
         self.vocabulary_ = forest.vocabulary
         self.temperature_ = 1.0

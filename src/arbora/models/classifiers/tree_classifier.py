@@ -121,6 +121,8 @@ class TreeClassifier(ForestClassifier):
         encoder_seed, readout_seed = (int(seed) for seed in rng.integers(2**31 - 1, size=2))
         classes = np.unique(target)
         encoder = make_encoder(self.encoder, len(classes), encoder_seed)
+        if has_patterns(encoder):
+            self._tell_of_content(forest, "labels and shapes, as its encoder does")
         readout = self._new_readout(encoder, target, readout_seed)
         weight = self._readout_weight(readout, target, classes, given)
         self.classes_ = classes

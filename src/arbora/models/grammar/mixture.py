@@ -231,6 +231,7 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         check_settings(self)
         rng = resolve_seed(self.random_state)
         forest = self._check_trees(X)
+        self._tell_of_content(forest, "labels and shapes")
         weight = check_weight(sample_weight, forest.n_trees)
         trees = fitting.trees_of(forest, alphabet_of(forest), weight)
         if self.n_components is None and self.number == "process":

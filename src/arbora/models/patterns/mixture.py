@@ -216,6 +216,7 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
         """
         check_settings(self)
         forest = self._check_trees(X)
+        self._tell_of_content(forest, "labels and shapes")
         given = read_constraints(known, constraints, forest.n_trees)
         check_number(given, self.n_components)
         rng = resolve_seed(self.random_state)

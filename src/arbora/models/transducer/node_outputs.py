@@ -1,6 +1,5 @@
 """Outputs of nodes as people give them: an array by node, a list by tree, trees of the same shapes, or a column."""
 
-import logging
 from typing import Any
 
 import numpy as np
@@ -12,7 +11,6 @@ from ...forest.forest import Forest, as_forest
 from ...forest.trees import Trees
 from .coded_trees import NO_OUTPUT
 
-log = logging.getLogger(__name__)
 Codes32 = NDArray[np.int32]
 
 
@@ -41,13 +39,6 @@ def known_outputs(y: Any, trees: Trees, who: str) -> tuple[NDArray[Any], NDArray
     out = np.zeros(len(values), some.dtype)
     out[known] = some
     return out, known
-
-
-def tell_of_content(trees: Trees, y: Any, who: str) -> None:
-    """Say which columns of content are not read: all but one that holds the outputs."""
-    left = [name for name in trees.content_kinds if not (isinstance(y, str) and name == y)]
-    if left:
-        log.warning("%s: inputs are labels and shapes; the content of nodes in %s is not read", who, ", ".join(left))
 
 
 def _flat(y: Any, trees: Trees, who: str) -> NDArray[Any]:

@@ -178,7 +178,7 @@ class TreeTransducer(FittedTransducer):
         if y is None:
             raise ForestError(f"{type(self).__name__}: no outputs; give y, with None where an output is not known")
         outputs, code = no.numbered(y, forest, type(self).__name__)
-        no.tell_of_content(forest, y, type(self).__name__)
+        self._tell_of_content(forest, "labels and shapes as inputs", y if isinstance(y, str) else None)
         return self._fit(forest, outputs, code, check_weight(sample_weight, forest.n_trees))
 
     def _fit(self, forest: Trees, outputs: NDArray[Any], code: NDArray[np.int32], weight: Floats | None) -> Self:
