@@ -839,7 +839,9 @@ def test_report_of_a_saved_model(corpus: Path, model: Path, tmp_path: Path) -> N
     fitted = page_data(page.read_text())
     assert saved == fitted
     assert "must end in" in fails("report", model, corpus, "-o", tmp_path / "x.csv", code=2)
-    assert "x: No such file" in fails("report", model, corpus, "-o", page, "--names", "x")
+    assert "x: the file cannot be opened (no such file or directory)" in fails(
+        "report", model, corpus, "-o", page, "--names", "x"
+    )
 
 
 @pytest.mark.parametrize(

@@ -65,6 +65,7 @@ SUFFIXES = {
     "held_out": (".jsonl",),
     "names": (".csv",),
     "log": ("",),
+    "new": (".jsonl",),
 }
 
 

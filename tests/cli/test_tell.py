@@ -52,7 +52,7 @@ def test_iterations_of_a_fit_move_the_progress_on(monkeypatch):
 
 def test_a_tree_is_printed_in_one_line(capsys):
     newick = "(" + ",".join(f"'a rather long name {n}'" for n in range(40)) + ");"
-    found = {"n_rows": 40, "columns": ["x"], "model": "nhcm", "levels": [], "newick": newick}
+    found = {"n_rows": 40, "columns": ["x"], "model": "nhcm", "levels": [], "newick": newick, "n_missing_cells": 0}
     hierarchy._show(found, Verdict("sound", "all is well"))
     assert capsys.readouterr().out.splitlines()[-1] == newick
 

@@ -249,7 +249,8 @@ for n, forest in enumerate(forests):  # every forest, and every setting, at leas
     ruzicka_distance(forest)
 many = {}
 for info in pkgutil.walk_packages(ab.__path__, "arbora."):
-    if ".kernels." not in info.name or info.name.endswith(".hash_tables"):  # which only kernels call, on any type
+    if ".kernels." not in info.name or info.name.endswith((".hash_tables", ".draws", "hidden_tree.kernels.blocks")):
+        # only kernels call these, on any type
         continue
     for name, value in vars(importlib.import_module(info.name)).items():
         if hasattr(value, "signatures") and value.__module__ == info.name and len(value.signatures) > 1:

@@ -101,7 +101,7 @@ def judge_chains(
     too few effective draws, an interrupted run, and a point estimate whose number of groups lies outside the interval
     of its own posterior.
 
-    >>> good = np.random.default_rng(0).integers(0, 2, (4, 200, 3))
+    >>> good = np.random.default_rng(0).integers(0, 2, (4, 200, 9))
     >>> judge_chains(good, np.random.default_rng(1).normal(size=(4, 200)), Run(400)).level
     'sound'
     """
