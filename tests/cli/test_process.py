@@ -128,6 +128,23 @@ def test_ctrl_c_while_modules_are_imported(corpus: Path, module: str) -> None:
     assert done.stderr == "arbora: interrupted; no result was written\n"
 
 
+def test_ctrl_c_in_code_from_a_string_has_the_same_exit_code(tmp_path: Path) -> None:
+    """Classes that write their own methods run code from strings; Python would end by the signal after one of these."""
+    (tmp_path / "stopped.py").write_text(f"""if True:
+        import sys
+        sys.path.insert(0, {SOURCE!r})
+        from arbora.cli import main
+        from arbora.cli.root import app
+        from arbora.cli.terminal import command
+        @app.command()
+        @command
+        def stop() -> None:
+            exec("raise KeyboardInterrupt")
+        main()""")
+    done = subprocess.run([sys.executable, "-m", "stopped", "stop"], cwd=tmp_path, capture_output=True, text=True)
+    assert (done.returncode, done.stderr) == (130, "arbora: interrupted; no result was written\n")
+
+
 def test_nothing_slow_is_imported_before_ctrl_c_is_heard() -> None:
     code = "import sys; before = set(sys.modules); import arbora.__main__; print(*sorted(set(sys.modules) - before))"
     done = subprocess.run(

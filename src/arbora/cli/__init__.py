@@ -28,6 +28,8 @@ def main() -> None:
     try:
         app(prog_name="arbora")
     except SystemExit:
+        # After Ctrl-C in code from a string, Python ends by that signal instead, unless another string ran since.
+        eval("None")  # noqa: S307
         # Typer wraps stdout, and ends with 1, once whoever reads it has had enough.
         if sys.stdout is not stdout or not _flushed(stdout):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
