@@ -92,14 +92,16 @@ def test_runs_of_chains_beyond_all_measure(settings):
 
 @pytest.mark.parametrize("fitted", [False, True])
 @pytest.mark.parametrize("kind", [TreeUnionMixture, UnionEmbedding])
-def test_unions_are_not_read_with_other_labels_than_they_were_fitted_with(kind, fitted):
+def test_unions_are_not_read_with_other_labels_than_they_were_fitted_with(kind, fitted, tmp_path):
     model = kind(labels=fitted).fit(TREES) if kind is TreeUnionMixture else kind(2, labels=fitted).fit(TREES)
     model.set_params(labels=not fitted)
     for method in ("predict", "transform", "predict_proba", "merge_gains", "score_samples"):
         if hasattr(model, method):
             with pytest.raises(SettingError, match=f"fitted with labels={fitted}; fit a new model"):
                 getattr(model, method)(TREES)
-    model.set_params(labels=fitted)
+    with pytest.raises(SettingError, match=f"fitted with labels={fitted}; fit a new model"):
+        model.save(tmp_path / "m.arbora")  # which could not be read
+    model.set_params(labels=fitted).save(tmp_path / "m.arbora")
     assert len(model.predict(TREES)) == TREES.n_trees
 
 

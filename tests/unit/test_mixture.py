@@ -429,7 +429,7 @@ def test_no_trees_and_monstrous_slots_are_refused_in_a_sentence():
         assert np.isfinite(model.fit(far).score(far))
 
 
-def test_the_fitted_model_does_not_follow_later_settings(forest):
+def test_the_fitted_model_does_not_follow_later_settings(forest, tmp_path):
     model = ab.HiddenTreeMixture(3, 2, max_iter=5, tol=0, random_state=0).fit(forest)
     score, names = model.score(forest), list(model.get_feature_names_out())
     for change in ({"absent": "slot"}, {"structure": None}, {"n_components": 5}, {"n_states": 4}):
@@ -440,6 +440,9 @@ def test_the_fitted_model_does_not_follow_later_settings(forest):
             changed.partial_fit(forest)
         with pytest.raises(ValueError, match=f"{next(iter(change))}=.*fitted with"):
             changed.set_params(warm_start=True).fit(forest)
+        with pytest.raises(ValueError, match=f"save: {next(iter(change))}=.*fitted with"):
+            changed.save(tmp_path / "m.arbora")  # which could not be read
+    assert not (tmp_path / "m.arbora").exists()
 
 
 def test_a_refused_fit_leaves_the_old_model_alone(forest):

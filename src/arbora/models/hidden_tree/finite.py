@@ -278,6 +278,10 @@ class FiniteMixture(KnownClasses, FittedMixture):
             if wanted != fitted:
                 raise SettingError(f"{what}: {name}={wanted!r}, but it was fitted with {fitted!r}; fit a new model")
 
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        self._check_unchanged("save")  # the file could not be read
+        return super()._pack()
+
     # ---- the fitted model ---------------------------------------------------------------------------------------
 
     def _keep(self, found: Outcome) -> None:

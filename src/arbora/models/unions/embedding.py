@@ -141,12 +141,20 @@ class UnionEmbedding(MatrixClustering):
 
     # ---- trees as vectors ---------------------------------------------------------------------------------------
 
-    def _vectors(self, X: Any) -> NDArray[np.bool_]:
-        """The nodes of the union that each tree has: those of the fit for an equal tree, else by a new matching."""
-        check_is_fitted(self, "vector_")
+    def _check_labels(self) -> None:
+        """Raise if labels count now and did not in training, or the other way round."""
         fitted = len(self.label_share_) > 0
         if bool(self.labels) != fitted and self.vocabulary_:
             raise SettingError(f"labels={self.labels!r}, but it was fitted with labels={fitted}; fit a new model")
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        self._check_labels()  # the file could not be read
+        return super()._pack()
+
+    def _vectors(self, X: Any) -> NDArray[np.bool_]:
+        """The nodes of the union that each tree has: those of the fit for an equal tree, else by a new matching."""
+        check_is_fitted(self, "vector_")
+        self._check_labels()
         old = self._training()
         both = Forest.concat([old, bare(self._forest_in_training_terms(X))])
         samples = collect_samples(both, self.labels)

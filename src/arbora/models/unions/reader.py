@@ -54,11 +54,19 @@ class UnionReader(GroupsWithinGroups, ForestEstimator):
 
     # ---- new trees ----------------------------------------------------------------------------------------------
 
-    def _read_new(self, X: Any) -> Forest:
-        """New trees; raises if labels count now and did not in training, or the other way round."""
+    def _check_labels(self) -> None:
+        """Raise if labels count now and did not in training, or the other way round."""
         fitted = len(self._samples.label) > 0
         if bool(self.labels) != fitted:
             raise SettingError(f"labels={self.labels!r}, but it was fitted with labels={fitted}; fit a new model")
+
+    def _pack(self) -> tuple[dict[str, Any], dict[str, NDArray[Any]]]:
+        self._check_labels()  # the file could not be read
+        return super()._pack()
+
+    def _read_new(self, X: Any) -> Forest:
+        """New trees; raises if labels count now and did not in training, or the other way round."""
+        self._check_labels()
         return self._forest_in_training_terms(X) if self.labels else self._check_forest(X, at_least=0)
 
     def merge_gains(self, X: Any) -> Floats:
