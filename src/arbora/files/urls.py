@@ -18,7 +18,7 @@ _ONE_SLASH = re.compile(r"([A-Za-z][A-Za-z0-9+.-]+):/(?=[^/])")  # what a Path m
 
 def is_url(path: Any) -> bool:
     """Whether a path is a URL and not a file of this machine."""
-    return isinstance(path, str) and _URL.match(path) is not None
+    return isinstance(path, str) and "://" in path and _URL.match(path) is not None
 
 
 def as_given(path: str | os.PathLike[str]) -> str:
