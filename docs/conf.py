@@ -49,6 +49,7 @@ html_theme = "pydata_sphinx_theme"
 html_title = f"Arbora {release}"
 html_static_path = ["_static"]
 html_css_files = ["arbora.css"]
+html_js_files = ["arbora.js"]
 html_show_sphinx = False
 html_copy_source = False
 html_show_sourcelink = False
@@ -60,8 +61,8 @@ html_theme_options = {
     "secondary_sidebar_items": ["page-toc"],
     "footer_start": ["copyright"],
     "footer_end": [],
-    "pygments_light_style": "tango",
-    "pygments_dark_style": "github-dark",
+    "pygments_light_style": "a11y-high-contrast-light",
+    "pygments_dark_style": "a11y-high-contrast-dark",
 }
 html_sidebars = {"index": []}
 

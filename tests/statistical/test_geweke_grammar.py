@@ -47,7 +47,7 @@ def test_the_sampler_keeps_the_joint_distribution(n_split_merge):
 
 @pytest.mark.slow
 def test_splits_and_merges_alone_keep_the_joint_distribution(monkeypatch):
-    monkeypatch.setattr(infinite.gibbs, "sweep", lambda rng, bags, rises, todo, a, label, groups: len(todo))
+    monkeypatch.setattr(infinite.gibbs, "sweep", lambda rng, bags, rises, todo, where, groups: len(todo))
     assert Game(n_split_merge=4).largest_z(2, 8000) < 4.0
 
 
