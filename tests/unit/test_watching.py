@@ -5,10 +5,11 @@ import pytest
 
 import arbora as ab
 from arbora.errors import ModelFileError, SettingError
+from arbora.inference.kernels import resampling
 from arbora.watch import state as st
 from arbora.watch import watcher as wt
 from arbora.watch.kernels import particles as pt
-from arbora.watch.kernels import resampling, urns
+from arbora.watch.kernels import urns
 from arbora.watch.rows import cut
 from arbora.watch.watcher import Watcher
 from tests.reference import watching as slow

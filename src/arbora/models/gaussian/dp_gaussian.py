@@ -70,6 +70,8 @@ class DPGaussianMixture(GaussianHierarchy):
         Row and column of each cell that is nan; these are integrated out.
     missing_mean_, missing_deviation_ : ndarray of shape (n_missing,)
         Posterior mean and standard deviation of these cells.
+    seated_ : Seated
+        Cluster, surprise and more of each row that the last `partial_fit` took in.
     trace_ : Trace
         The draws.  `n_groups_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.
 

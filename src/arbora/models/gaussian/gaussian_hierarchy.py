@@ -16,9 +16,11 @@ from ..sampled import spread_out
 from ..settings import check_choice, check_gamma, check_integer, check_number
 from ..vector_estimator import MOST_COMPARED, VectorEstimator
 from . import sampler as gs
+from . import stream as st
 from .kernels import blocks as bl
 from .kernels import nested_gaussian as ng
 from .missing_cells import Cells, by_pattern, expected_blocks, posterior_cells
+from .sequential import Sequential, Weights
 
 log = logging.getLogger(__name__)
 
@@ -29,7 +31,7 @@ Ints = NDArray[np.int64]
 LOW, HIGH = np.array([1e-4, 1e-3, 1e-1]), np.array([10.0, 10.0, 10.0])
 
 
-class GaussianHierarchy(VectorEstimator):
+class GaussianHierarchy(Sequential):
     """Clusters of Gaussian data with a normal-inverse-Wishart prior; subclasses say which hierarchy."""
 
     _saved: ClassVar[tuple[str, ...]] = (
@@ -37,6 +39,7 @@ class GaussianHierarchy(VectorEstimator):
         *("concentration_", "scales_", "base_", "count_", "mean_", "scatter_", "cluster_"),
         *("missing_cells_", "missing_mean_", "missing_deviation_"),
     )
+    _saved_if_there: ClassVar[tuple[str, ...]] = ("stream_",)
 
     count_: Ints  # [sub-cluster]
     mean_: Floats  # [sub-cluster, column], in the space of the model
@@ -124,6 +127,8 @@ class GaussianHierarchy(VectorEstimator):
         """
         self._check_settings()
         x = self._take(X)
+        for name in {"stream_", "seated_"} & set(vars(self)):
+            delattr(self, name)
         setting = self._setting(x.shape[1])
         same = not np.nan_to_num(x).any()
         sampler = gs.OneGroup(x, setting) if same else self._sampler(x, setting)
@@ -200,8 +205,8 @@ class GaussianHierarchy(VectorEstimator):
 
     @property
     def n_components_(self) -> int:
-        """Groups on the level of `labels_`."""
-        return int(self.labels_.max()) + 1
+        """Groups on the level of `labels_`, those that later rows opened among them."""
+        return len(self.stream_["clusters"]) if hasattr(self, "stream_") else int(self.labels_.max()) + 1
 
     @property
     def history_(self) -> Floats:
@@ -231,8 +236,10 @@ class GaussianHierarchy(VectorEstimator):
         if single and self.scales_[2] != 0:
             raise ValueError("one level of clusters has no spread")
         self._setting(d)
+        if hasattr(self, "stream_"):
+            st.unpack(self.stream_, d, n)
         with np.errstate(all="ignore"):
-            trial, _ = self._log_weights(np.zeros((1, d)))
+            trial = self._log_weights(np.zeros((1, d))).log
         if not np.isfinite(trial).all():
             raise ValueError("its matrices give no densities")
         return self
@@ -251,41 +258,49 @@ class GaussianHierarchy(VectorEstimator):
 
     # ---- rows never seen ----------------------------------------------------------------------------------------
 
-    def _log_weights(self, x: Floats) -> tuple[Floats, Ints]:
-        """Log of weight times density of rows, [row, sub-cluster | new in each cluster | new], and their cluster.
+    def _log_weights(self, x: Floats) -> Weights:
+        """Log of weight times density of rows at every seat, [row, seat], with cluster and sub-cluster of each.
 
-        The densities are Student's, given the training rows and the point estimate; the last entry, cluster -1, is a
-        cluster nobody is in yet.  Missing cells are integrated out.
+        The densities are Student's; the last seat of a cluster is a new sub-cluster, and the last of all, cluster -1,
+        is a cluster nobody is in yet.  Missing cells are integrated out.  After `partial_fit` the seats are those of
+        all particles.
         """
-        parts = [(rows, *self._log_weights_of(x[np.ix_(rows, seen)], seen)) for rows, seen in by_pattern(x)]
-        logs = np.empty((len(x), len(parts[0][2])))
-        for rows, found, _ in parts:
-            logs[rows] = found
-        return logs, parts[0][2]
+        weigh = self._stream_weights if hasattr(self, "stream_") else self._point_weights
+        parts = [(rows, weigh(x[np.ix_(rows, seen)], seen)) for rows, seen in by_pattern(x)]
+        logs = np.empty((len(x), len(parts[0][1].cluster)))
+        for rows, found in parts:
+            logs[rows] = found.log
+        return parts[0][1]._replace(log=logs)
 
-    def _log_weights_of(self, x: Floats, seen: Ints) -> tuple[Floats, Ints]:
-        """The same for rows that have these columns."""
+    def _point_weights(self, x: Floats, seen: Ints) -> Weights:
+        """The same for rows that have these columns, given the training rows and the point estimate."""
         prior, (factor, kappa0, spread) = self._prior(), self.scales_
         a0, a1 = self.concentration_
         n_subs, n_clusters = len(self.count_), int(self.cluster_.max()) + 1
         size, n_sub = np.bincount(self.cluster_, self.count_), np.bincount(self.cluster_)
         share = np.zeros(n_clusters) if prior != ng.NESTED else np.log(size / (size + a1))
-        columns, home = [], []
+        columns, home, subs = [], [], []
         for r in range(n_clusters):
             mine = np.flatnonzero(self.cluster_ == r)
             place, k, psi = self._places(mine, factor, kappa0, spread)
             place, root = place[:, seen], np.linalg.cholesky(psi[np.ix_(seen, seen)])
             new = np.log(a1 * n_sub[r] / (n_subs + a0)) if prior == ng.FLAT else np.log(max(a1, 1e-300)) + share[r]
             weight = np.append(np.log(self.count_[mine]) + share[r], new)
-            for t in range(len(mine) + (prior != ng.SINGLE)):
+            for t, sub in enumerate([*mine.tolist(), NEW_GROUP][: len(mine) + (prior != ng.SINGLE)]):
                 columns.append(weight[t] + self._student(x, place[t], k[t], root, size[r]))
                 home.append(r)
+                subs.append(sub)
         alone = np.log(a0) + (np.log(a1 / (n_subs + a0)) if prior == ng.FLAT else 0.0)
         fresh, base = 1.0 / (spread + 1.0 / kappa0), factor * self.base_
         columns.append(
             alone + self._student(x, np.zeros(len(seen)), fresh, np.linalg.cholesky(base[np.ix_(seen, seen)]), 0)
         )
-        return np.stack(columns, axis=1), np.array([*home, NEW_GROUP])
+        return Weights(np.stack(columns, axis=1), np.array([*home, NEW_GROUP]), np.array([*subs, NEW_GROUP]))
+
+    def _point(self) -> st.Point:
+        """The groups of the fit, as a particle begins with them."""
+        psi = [self._places(np.flatnonzero(self.cluster_ == r), *self.scales_)[2] for r in np.unique(self.cluster_)]
+        return st.Point(self.count_, self.mean_, self.cluster_, np.stack(psi))
 
     def _places(self, mine: Ints, factor: float, kappa0: float, spread: float) -> tuple[Floats, Floats, Floats]:
         """Means and their precisions k for the sub-clusters of one cluster and a new one, and Psi of the cluster."""
@@ -320,9 +335,10 @@ class GaussianHierarchy(VectorEstimator):
 
     def predict_proba(self, X: Any) -> Floats:
         """Probability of each group for each row, given the point estimate; the last column is a group never seen."""
-        logs, home = self._log_weights(self._give(X))
-        n_groups = int(home.max()) + 1
-        joined = np.stack([logsumexp(logs[:, home == r], axis=1) for r in [*range(n_groups), NEW_GROUP]], axis=1)
+        found = self._log_weights(self._give(X))
+        joined = np.full((len(found.log), self.n_components_ + 1), -np.inf)
+        for r in np.unique(found.cluster).tolist():
+            joined[:, r] = logsumexp(found.log[:, found.cluster == r], axis=1)
         return np.asarray(np.exp(joined - logsumexp(joined, axis=1, keepdims=True)))
 
     def predict(self, X: Any) -> Ints:
@@ -338,20 +354,23 @@ class GaussianHierarchy(VectorEstimator):
         top = self.predict(X)
         if len(self.level_labels_) == 1:
             return top[None]
-        logs, home = self._log_weights(self._give(X))
+        found = self._log_weights(self._give(X))
         fine = np.full(len(top), NEW_GROUP)
-        for r in range(int(home.max()) + 1):
-            inside = logs[np.ix_(top == r, home == r)]  # sub-clusters of r, and last a new one
+        for r in np.unique(top[top >= 0]).tolist():
+            inside = found.log[np.ix_(top == r, found.cluster == r)]
             proba = np.exp(inside - logsumexp(inside, axis=1, keepdims=True))
-            best = np.flatnonzero(self.cluster_ == r)[proba[:, :-1].argmax(axis=1)]
-            fine[top == r] = np.where(proba[:, -1] > self.novelty, NEW_GROUP, best)
+            names, place = np.unique(found.sub[found.cluster == r], return_inverse=True)
+            by_sub = np.stack([proba[:, place == k].sum(axis=1) for k in range(len(names))], axis=1)
+            new = by_sub[:, 0] if names[0] == NEW_GROUP else np.zeros(len(by_sub))
+            by_sub[:, names == NEW_GROUP] = -1.0
+            fine[top == r] = np.where(new > self.novelty, NEW_GROUP, names[by_sub.argmax(axis=1)])
         return np.stack([top, fine])
 
     def score_samples(self, X: Any) -> Floats:
         """Log predictive density of each row, of the columns that vary, given the point estimate, in their units."""
         rows = self._give(X)
-        logs, _ = self._log_weights(rows)
-        total = len(self.names_) + (self.concentration_[1] if self._prior() == ng.FLAT else self.concentration_[0])
+        logs = self._log_weights(rows).log
+        total = self._n_seen() + (self.concentration_[1] if self._prior() == ng.FLAT else self.concentration_[0])
         return np.asarray(logsumexp(logs, axis=1) - np.log(total) - self._log_units(rows))
 
     def _log_units(self, rows: Floats) -> Floats:

@@ -50,6 +50,8 @@ class NHCM(GaussianHierarchy):
         Row and column of each cell that is nan; these are integrated out.
     missing_mean_, missing_deviation_ : ndarray of shape (n_missing,)
         Posterior mean and standard deviation of these cells.
+    seated_ : Seated
+        Cluster, surprise and more of each row that the last `partial_fit` took in.
     trace_ : Trace
         The draws.  `co_clustering`, `draws`, `chain_report` and `n_groups_posterior` take a level, 0 or 1.
 

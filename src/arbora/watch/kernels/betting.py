@@ -9,8 +9,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inference.kernels.resampling import uniform
 from ...jit import jit
-from .resampling import uniform
 
 NOT_YET = -1.0
 MEMORY = 20_000  # surprises beyond which they are halved

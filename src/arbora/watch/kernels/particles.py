@@ -12,8 +12,8 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from ...inference.kernels.resampling import branch, thin_out, uniform
 from ...jit import jit
-from .resampling import thin_out, uniform
 from .urns import BUCKETS, KNOWN, REST, Slots, Stream, Urn, clear, log_family, put, score_slots
 
 # Columns of what a step says in numbers, and in whole numbers.
@@ -156,26 +156,6 @@ def score_children(frame, view, shared, cloud, scores, child_out):
             child_out[p, place] = urn.weight * score + math.log(members - urn.discount)
         prior = math.log(urn.concentration + urn.discount * n_groups)
         child_out[p, n_slots + i - lo] = urn.weight * new + prior
-
-
-@jit
-def branch(child, weight, log_seats, floor):
-    """Weights of all children of all particles, normalised, and log of their sum; small ones are zero."""
-    top = child.max()
-    out = np.empty(child.shape)
-    total = 0.0
-    for p in range(child.shape[0]):
-        for g in range(child.shape[1]):
-            out[p, g] = weight[p] * math.exp(child[p, g] - top)
-            total += out[p, g]
-    dropped = 0.0
-    for p in range(child.shape[0]):
-        for g in range(child.shape[1]):
-            out[p, g] /= total
-            if out[p, g] < floor:
-                dropped += out[p, g]
-                out[p, g] = 0.0
-    return out, top + math.log(total) - log_seats, dropped
 
 
 @jit

@@ -23,8 +23,8 @@ from .nested_gaussian import (
 
 
 @inlined
-def draw_index(rng, log_weight, n):
-    """Index drawn in proportion to exp(log_weight[:n])."""
+def pick_index(log_weight, n, u):
+    """Index drawn in proportion to exp(log_weight[:n]), by a number u in [0, 1); destroys the weights."""
     top = -np.inf
     best = 0
     for x in range(n):
@@ -36,12 +36,18 @@ def draw_index(rng, log_weight, n):
         gap = log_weight[x] - top
         log_weight[x] = math.exp(gap) if gap > -40.0 else 0.0
         total += log_weight[x]
-    left = rng.random() * total
+    left = u * total
     for x in range(n):
         left -= log_weight[x]
         if left < 0.0:
             return x
     return best
+
+
+@inlined
+def draw_index(rng, log_weight, n):
+    """Index drawn in proportion to exp(log_weight[:n])."""
+    return pick_index(log_weight, n, rng.random())
 
 
 @jit

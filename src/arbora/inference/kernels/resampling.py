@@ -1,5 +1,7 @@
 """Optimal resampling of hypotheses that all differ (Fearnhead and Clifford 2003), and random numbers by place."""
 
+import math
+
 import numpy as np
 
 from ...jit import jit
@@ -52,3 +54,23 @@ def thin_out(weight, most, u):
             due += step
             n_taken += 1
     return out
+
+
+@jit
+def branch(child, weight, log_seats, floor):
+    """Weights of all children of all particles, normalised, and log of their sum; small ones are zero."""
+    top = child.max()
+    out = np.empty(child.shape)
+    total = 0.0
+    for p in range(child.shape[0]):
+        for g in range(child.shape[1]):
+            out[p, g] = weight[p] * math.exp(child[p, g] - top)
+            total += out[p, g]
+    dropped = 0.0
+    for p in range(child.shape[0]):
+        for g in range(child.shape[1]):
+            out[p, g] /= total
+            if out[p, g] < floor:
+                dropped += out[p, g]
+                out[p, g] = 0.0
+    return out, top + math.log(total) - log_seats, dropped
