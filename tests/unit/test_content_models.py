@@ -376,3 +376,11 @@ def test_models_of_labels_say_what_they_do_not_read(model, caplog):
     caplog.clear()
     model.fit(forest.with_content({}), [0, 0, 1, 1])
     assert "not read" not in caplog.text
+
+
+@pytest.mark.parametrize("value", [1e153, -1e160, 1e308])
+@pytest.mark.parametrize("n", [1, 4])
+def test_numbers_whose_squares_overflow_are_refused(value, n):
+    trees = [{"label": "a", "content": {"x": x}} for x in [0.5, *[value] * n]]
+    with pytest.raises(SettingError, match="beyond 1e75"):
+        emission_for("auto", Forest.from_nested(trees))

@@ -192,9 +192,11 @@ class _Running:
         if not len(known):
             return
         x = known.astype(np.float64)
-        mean, n = float(x.mean()), self.n + len(x)
-        self.square += float(((x - mean) ** 2).sum()) + (mean - self.mean) ** 2 * self.n * len(x) / n
-        self.mean += (mean - self.mean) * len(x) / n
+        with np.errstate(over="ignore", invalid="ignore"):  # `_family` refuses what is not finite
+            mean, n = float(x.mean()), self.n + len(x)
+            gap = mean - self.mean
+            self.square += float(((x - mean) ** 2).sum()) + gap * gap * self.n * len(x) / n
+            self.mean += gap * len(x) / n
         self.n = n
         value, times = np.unique(x, return_counts=True)
         for at in np.argsort(-times, kind="stable")[:_TOP].tolist():
