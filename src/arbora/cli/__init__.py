@@ -3,6 +3,7 @@
 import io
 import os
 import sys
+from collections import namedtuple
 from typing import Any
 
 from .root import app
@@ -28,8 +29,9 @@ def main() -> None:
     try:
         app(prog_name="arbora")
     except SystemExit:
-        # After Ctrl-C in code from a string, Python ends by that signal instead, unless another string ran since.
-        eval("None")  # noqa: S307
+        # After Ctrl-C in code from a string, Python ends by that signal instead, unless another string ran since: a
+        # named tuple is made from one.
+        namedtuple("Ran", ())
         # Typer wraps stdout, and ends with 1, once whoever reads it has had enough.
         if sys.stdout is not stdout or not _flushed(stdout):
             os.dup2(os.open(os.devnull, os.O_WRONLY), 1)
