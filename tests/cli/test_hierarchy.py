@@ -210,6 +210,12 @@ def test_missing_cells_are_integrated_out_or_refused(table, tmp_path):
     assert "nhcm, dpgmm" in told
     told = run("hierarchy", table, code=1).stderr
     assert "give --classes kind" in told
+    for text, reason in (
+        ("a,b\n1,2\n,NA\n", "line 3: no number at all"),
+        ("a,b\n1,\n2,?\n", "column 'b' has no number"),
+    ):
+        table.write_text(text)
+        assert reason in run("hierarchy", table, code=1).stderr
 
 
 @pytest.mark.parametrize(

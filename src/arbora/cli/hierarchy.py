@@ -96,6 +96,7 @@ def hierarchy(
         chosen = None if columns is None else [name.strip() for name in columns.split(",") if name.strip()]
         missing = estimator.takes_missing()
         data = read_table(table, header=header, names=names, target=classes, columns=chosen, missing=missing)
+        _check_columns(table, data)
         with teller.working(f"sampling {type(estimator).__name__}"):
             estimator.fit(data.X)
         estimator.names_ = data.names
@@ -113,6 +114,15 @@ def hierarchy(
         _show(found, verdict)
     if estimator.trace_.interrupted:
         raise typer.Exit(INTERRUPTED)
+
+
+def _check_columns(table: Path, data: Any) -> None:
+    """Raise if a column has no number at all, by its name."""
+    for name, column in zip(data.columns, data.X.T, strict=True):
+        if (column != column).all():
+            raise ReadError(
+                f"{table}: column {name!r} has no number at all; leave it out: name the others by --columns"
+            )
 
 
 def _write(estimator: Any, data: Any, verdict: Any, paths: dict[str, Path], teller: Teller) -> None:

@@ -88,6 +88,9 @@ def read_table(
     if not use:
         raise ReadError(f"{where}: no column of numbers is left; wanted one or more")
     X = np.array([[_number(cells[c], where, line, title[c], missing) for c in use] for line, cells in body])
+    for line, row in zip((line for line, _ in body), X, strict=True):
+        if np.isnan(row).all():
+            raise ReadError(f"{where}, line {line}: no number at all; wanted one or more: leave the row out")
     told = [cells[of_names] if of_names is not None else str(n + 1) for n, (_, cells) in enumerate(body)]
     known = None if of_target is None else [cells[of_target] for _, cells in body]
     return NumberTable(X, [title[c] for c in use], told, known)
