@@ -1,4 +1,4 @@
-"""Trees whose class would tell most: entropies, likeness, the public call."""
+"""Trees most worth labelling next: entropies, likeness, the public call."""
 
 import numpy as np
 import pytest

@@ -161,7 +161,9 @@ class ForestClassifier(ClassifierMixin, ForestEstimator):
         return np.asarray(self.classes_[best])
 
     def query(self, X: Any, n: int = 1) -> NDArray[np.int64]:
-        """The trees whose class, if a person told it, would tell most: uncertain ones that are unlike each other.
+        """The trees most worth labelling next (active learning): uncertain ones that are unlike each other.
+
+        With few known classes, a random choice can be better; the documentation has figures.
 
         Parameters
         ----------

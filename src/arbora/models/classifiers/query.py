@@ -1,4 +1,4 @@
-"""Which trees to ask a person about: those whose class, if it were told, would tell most."""
+"""Active learning: which trees are most worth labelling next."""
 
 from typing import Any
 

@@ -1,4 +1,4 @@
-"""Rows that come after a fit: online inference by sequential Monte Carlo, novelty, and which labels would tell most."""
+"""Rows that come after a fit: online inference by sequential Monte Carlo, novelty, and active learning."""
 
 from typing import Any, NamedTuple, Self
 
@@ -225,7 +225,7 @@ class Sequential(VectorEstimator):
     # ---- questions ----------------------------------------------------------------------------------------------
 
     def query(self, X: Any, n: int = 1) -> Ints:
-        """The rows whose cluster, if a person told it, would tell most about the clusters of all these rows.
+        """The rows most worth labelling next: whose clusters say most about the clusters of all these rows.
 
         The first has the largest entropy of its cluster, plus the mutual information between its cluster and that of
         each row, in the posterior given these two, summed.  Each further one is chosen in the same way after
