@@ -16,6 +16,7 @@ from typer.testing import CliRunner
 
 import arbora
 from arbora.cli import app, options, reading
+from arbora.cli.files import write_table
 from arbora.cli.levels import supported
 from arbora.datasets import make_asymmetric_trees, make_documents
 from arbora.io import FORMATS, read, write_jsonl
@@ -200,15 +201,18 @@ def test_format_and_skip_bad(tmp_path: Path) -> None:
     assert json.loads(run("info", tmp_path / "a.txt", "--format", "brackets", "--json"))["n_trees"] == 1
     (tmp_path / "good.xml").write_text("<a/>")
     (tmp_path / "good.json").write_text("[]")
-    assert "several formats (1 json, 1 xml); --format FORMAT reads those of one and" in fails("info", tmp_path)
-    assert "name files of one format" in fails("info", tmp_path / "good.xml", tmp_path / "good.json")
+    assert json.loads(run("info", tmp_path, "--json"))["n_trees"] == 2
+    (tmp_path / "some.nwk").write_text("(a,b)c;(a)b;")
+    (tmp_path / "more.nwk").write_text("a;")
+    assert "several formats (2 documents, 2 newick); --format FORMAT reads those of one" in fails("info", tmp_path)
+    assert "name files of one format" in fails("info", tmp_path / "good.xml", tmp_path / "some.nwk")
     site = tmp_path / "site"
     site.mkdir()
-    for name in ("a.html", "b.html", "c.json"):
+    for name in ("a.html", "b.html", "c.nwk"):
         (site / name).write_text("[]")
     told = CliRunner().invoke(app, ["info", str(site), "--json"])
     assert json.loads(told.stdout)["n_trees"] == 2
-    assert "site: reading its 2 html files, not its 1 json; --format chooses others" in told.stderr
+    assert "site: reading its 2 html files, not its 1 newick; --format chooses others" in told.stderr
     assert json.loads(run("info", tmp_path, "--format", "xml", "--json"))["n_trees"] == 1
     (tmp_path / "bad.xml").write_text("<a>")
     said = fails("info", tmp_path / "*.xml")
@@ -678,6 +682,15 @@ def test_a_model_remembers_how_its_trees_were_read(tmp_path: Path) -> None:
     assert predict()[0] == rows
     run("encode", saved, new, "--output", tmp_path / "e.csv")
     assert len((tmp_path / "e.csv").read_text().splitlines()) == 5
+    fitted = arbora.load(saved)
+    fitted.provenance_["reading"] = {"format": "documents", "options": {}}
+    fitted.save(saved)
+    assert len(predict()[0].splitlines()) == len(rows.splitlines()) + 1
+    for path in new.glob("*.xml"):
+        path.unlink()
+    told, said = predict()  # one kind alone is read as in training, too
+    assert len(told.splitlines()) == 2
+    assert "the model was trained on" not in said
 
 
 @pytest.mark.parametrize("reading", [None, [], {"format": "no"}, {"format": "xml", "options": {"max_depth": "9999"}}])
@@ -725,6 +738,13 @@ def test_results_in_the_folder_are_not_its_data(tmp_path: Path, table: str) -> N
     assert "that Arbora wrote" in done.stderr
     assert json.loads(run("info", tmp_path / "r.html", "--json"))["n_trees"] == 1  # asked for by name
     assert json.loads(run("info", tmp_path / "*.html", "--json"))["n_trees"] == 5
+
+
+def test_tables_of_classes_are_not_data(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_text("{}")
+    rows = {"name": ['a "b"', "c"], "class": ["x", "y"], "probability": [0.5, 1.0]}
+    write_table(tmp_path / "classes.json", rows)
+    assert json.loads(run("info", tmp_path, "--json"))["n_trees"] == 1
 
 
 def test_classes_by_folder_and_by_table(tmp_path: Path) -> None:

@@ -46,7 +46,7 @@ class ClusterArtefacts(NamedTuple):
     n_trees : trees of the group that were looked at.
     skeleton : roots of the skeleton, with probabilities.
     paths : conditions in XPath or JSONPath.
-    json_schema : JSON Schema of the documents; None of trees that are not JSON.
+    json_schema : JSON Schema of the documents; None unless most of them are JSON.
     coverage : of "skeleton", "paths" and "schema", on held-out trees.
     held_out : how trees were held out: "cross-fitting", "given trees" or "none".
     """
@@ -96,6 +96,7 @@ class _Looked(NamedTuple):
     paths: LabelPaths
     documents: list[schemas.Value] | None
     label: Ints
+    json: Bools  # which trees are documents of JSON
 
 
 def describe_clusters(
@@ -161,13 +162,14 @@ def describe_clusters(
 
 def _artefacts(looked: _Looked, k: int, made_from: Bools, found: dict[str, Coverage], given: bool) -> ClusterArtefacts:
     own, others = made_from & (looked.label == k), made_from & (looked.label != k)
-    chosen = queries.choose(looked.paths, own, others)
+    json = _in_json(looked, k)
+    chosen = queries.choose(looked.paths, own, others, json if looked.json.any() else None)
     return ClusterArtefacts(
         cluster=k,
         n_trees=int(own.sum()),
         skeleton=skeletons.skeleton(looked.paths, own),
-        paths=queries.written(looked.paths, chosen, looked.documents is not None),
-        json_schema=_schema(looked, own),
+        paths=queries.written(looked.paths, chosen, json),
+        json_schema=_schema(looked, own) if json else None,
         coverage=found,
         held_out="given trees" if given else "none" if found["paths"].own is None else "cross-fitting",
     )
@@ -182,12 +184,13 @@ def _measured(looked: _Looked, k: int, made_from: Bools, measured_on: Bools) -> 
     own, others = measured_on & mine, measured_on & ~mine
     paths = looked.paths
     nodes = skeletons.nodes_of(paths, made_from & mine)
-    chosen = queries.choose(paths, made_from & mine, made_from & ~mine)
+    json = _in_json(looked, k)
+    chosen = queries.choose(paths, made_from & mine, made_from & ~mine, json if looked.json.any() else None)
     found = {
         "skeleton": _both(lambda trees: skeletons.overlap(paths, nodes, trees), own, others),
         "paths": _both(lambda trees: queries.selected(paths, chosen, trees), own, others),
     }
-    schema, documents = _schema(looked, made_from & mine), looked.documents
+    schema, documents = _schema(looked, made_from & mine) if json else None, looked.documents
     if schema is not None and documents is not None:
         found["schema"] = _both(lambda trees: _share_that_meets(documents, schema, trees), own, others)
     return found
@@ -205,7 +208,7 @@ def _share_that_meets(documents: Sequence[schemas.Value], schema: dict[str, Any]
 def _cross_fitted(looked: _Looked, k: int) -> dict[str, Coverage]:
     """Coverage on each fifth of the trees of artefacts made from the rest, averaged over the trees of the group."""
     mine = looked.label == k
-    kinds = ["skeleton", "paths", *(["schema"] if looked.documents is not None else [])]
+    kinds = ["skeleton", "paths", *(["schema"] if _in_json(looked, k) else [])]
     if mine.sum() < FEWEST:
         return dict.fromkeys(kinds, Coverage(None, None))
     fold = np.empty(len(mine), np.int64)
@@ -261,10 +264,18 @@ def _joined(trees: Forest, others: Forest) -> Forest:
 
 def _look(trees: Forest, label: Ints, json: bool) -> _Looked:
     documents = schemas.documents_of(trees) if json else None
-    return _Looked(label_paths(trees), documents, label)
+    root = trees.label[trees.tree_start[1:] - 1]
+    known = [code for code, word in enumerate(trees.vocabulary) if word in queries.KINDS] if json else []
+    return _Looked(label_paths(trees), documents, label, np.isin(root, known))
+
+
+def _in_json(looked: _Looked, k: int) -> bool:
+    """Whether most trees of a group are documents of JSON; XML may stand beside them."""
+    mine = looked.label == k
+    return bool(mine.any()) and float(looked.json[mine].mean()) > 0.5
 
 
 def _schema(looked: _Looked, trees: Bools) -> dict[str, Any] | None:
-    if looked.documents is None:
-        return None
-    return schemas.schema_of(looked.documents[t] for t in np.flatnonzero(trees).tolist())
+    documents = looked.documents or []
+    some = [documents[t] for t in np.flatnonzero(trees & looked.json).tolist()]
+    return schemas.schema_of(some) if some else None

@@ -91,12 +91,15 @@ class Chosen(NamedTuple):
     recall: float
 
 
-def choose(paths: LabelPaths, own: Bools, others: Bools) -> Chosen:
+def choose(paths: LabelPaths, own: Bools, others: Bools, json: bool | None = None) -> Chosen:
     """Conditions, one after the other the one with the best F1, until none is worth its place.
 
-    Of equally good conditions the shortest path is taken, and a path that is there before one that is not.
+    Of equally good conditions the shortest path is taken, and a path that is there before one that is not.  Where
+    documents of JSON and others are side by side, `json` says which of them the paths are of: no notation has both.
     """
     columns = _candidates(paths, own, others)
+    if json is not None:
+        columns = columns[[(paths.labels(path)[0] in KINDS) == json for path in columns.tolist()]]
     has = np.asarray(paths.has[:, columns].todense()).astype(bool)
     looks = np.concatenate([has[own], has[others]])
     mine = np.repeat([True, False], [int(own.sum()), int(others.sum())])

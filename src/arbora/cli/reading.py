@@ -25,7 +25,7 @@ from ..io.finding import Found, report, search
 from ..io.format import Option
 from ..io.option_words import default_of, default_told, parse_option, wanted
 from ..io.registry import FORMATS
-from ..io.sniffing import format_of, suited_options, tell_recognised, tell_suited
+from ..io.sniffing import format_of, side_by_side, suited_options, tell_recognised, tell_side_by_side, tell_suited
 from ..io.sources import Position, Sink
 from ..io.tables import named_columns
 from .standard_input import is_spooled, plain, with_standard_input
@@ -61,7 +61,8 @@ def find(
     paths = with_standard_input(paths)
     found, others = _search(paths, format), dict[str, int]()
     if format is None:
-        kinds = [format_of(path) for path in found.files]
+        single = [format_of(path) for path in found.files]
+        kinds = side_by_side(single, otherwise)
         counts = Counter(kinds)
         if otherwise is not None and None in counts:
             return find(paths, otherwise, options, otherwise)
@@ -78,6 +79,8 @@ def find(
                 f"({', '.join(FORMATS)})"
             )
         tell_recognised(found.files, format)
+        if format == "documents":
+            tell_side_by_side(plain(str(paths[0])) if len(paths) == 1 else "the files", single)
     report(found, str(paths[0]) if len(paths) == 1 else "the files")
     given = reader_options(format, options)
     if otherwise is None and (suited := suited_options(format, found.files, given)):
@@ -278,7 +281,8 @@ def _most_frequent(paths: Sequence[Path], found: Counter[str | None]) -> str:
         if any(path.is_dir() for path in paths):
             advice = "--format FORMAT reads those of one and leaves out the others of a folder"
         raise ReadError(f"{named}: files of several formats ({', '.join(sorted(counts))}); {advice}")
-    message = f"{paths[0]}: reading its {counts[0]} files, not its {', '.join(counts[1:])}; --format chooses others"
+    most = counts[0] if first == "documents" else f"{counts[0]} files"
+    message = f"{paths[0]}: reading its {most}, not its {', '.join(counts[1:])}; --format chooses others"
     warn(message, UserWarning)
     return first
 

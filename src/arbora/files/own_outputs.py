@@ -8,7 +8,9 @@ MANIFEST = "manifest.arbora-store"  # in the folder of every finished store
 TABLE = {"arbora": json.dumps("table")}  # metadata of every parquet table that holds no trees
 
 _HEAD = 1 << 16  # bytes looked at
-_JSON_TABLE = re.compile(rb'\[\n \{\n  "name": "(?:[^"\\]|\\.)*",\n  "cluster": \d+,\n  "probability": ')
+_TEXT = r'"(?:[^"\\]|\\.)*"'
+_ASSIGNED = rf'  "cluster": \d+,\n(?:  "cluster_name": {_TEXT},\n)?|  "class": {_TEXT},\n'
+_JSON_TABLE = re.compile(rf'\[\n \{{\n  "name": {_TEXT},\n(?:{_ASSIGNED})  "probability": '.encode())
 
 
 def is_result(path: str) -> bool:

@@ -10,7 +10,7 @@ from ..forest.forest import Forest
 from .finding import Source, find_files
 from .option_words import parse_option
 from .registry import FORMATS
-from .sniffing import format_of, suited_options, tell_recognised, tell_suited
+from .sniffing import format_of, side_by_side, suited_options, tell_recognised, tell_side_by_side, tell_suited
 from .sources import Position, Sink, streaming
 
 
@@ -20,7 +20,8 @@ def read(source: Source, format: str | None = None, **options: Any) -> Forest:
     Parameters
     ----------
     source : path or list of paths
-        Files, globs (``**`` for any folders) or directories.  All files must have the same format.
+        Files, globs (``**`` for any folders) or directories.  All files must have the same format, except that XML,
+        HTML and JSON may stand side by side.
     format : str or None, default None
         Format of the files, one of `arbora.io.FORMATS`.  None chooses it by the suffix of the names; where the suffix
         is unknown, some formats are recognised by how the file begins.  If given, files of a directory are read
@@ -45,11 +46,13 @@ def read(source: Source, format: str | None = None, **options: Any) -> Forest:
     files: Source = source
     if format is None:
         files = find_files(source, tuple(FORMATS))
-        formats = {_known_format(path) for path in files}
+        kinds = [_known_format(path) for path in files]
+        formats = set(side_by_side(kinds))
         if len(formats) > 1:
-            found = ", ".join(sorted(formats))
+            found = ", ".join(sorted(set(kinds)))
             raise ReadError(f"{source}: it holds files of several formats ({found}); choose one by format=")
-        format = formats.pop()
+        format = str(formats.pop())
+        tell_side_by_side(str(source), kinds)
         tell_recognised(files, format)
         if suited := suited_options(format, files, options):
             options |= {key: parse_option(format, key, text) for key, text in suited.items()}

@@ -14,7 +14,7 @@ from ..files.kinds import is_store, plain_name
 from ..files.own_outputs import is_result
 from ..files.urls import as_given, expand_url, is_url
 from .format import Format
-from .registry import FORMATS
+from .registry import DOCUMENTS, FORMATS
 from .sniffing import format_of_name, sniffed
 
 logger = logging.getLogger(__name__)
@@ -58,6 +58,8 @@ def search(source: Source, formats: Sequence[str], every: bool = False) -> Found
         items = [as_given(item) for item in source]
     if not items:
         raise ReadError("the list of files is empty; give at least one path")
+    if "documents" in formats:
+        formats = (*formats, *DOCUMENTS)
     not_read: Counter[str] = Counter()
     seen: set[str] = set()
     files, twice = list[str](), list[str]()

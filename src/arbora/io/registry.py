@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from .format import Format
 
 STORED = ("forest", "parquet", "store")  # what Arbora stores trees in; `read` and `load_forest` read them
+DOCUMENTS = ("html", "json", "xml")  # what the format "documents" reads side by side
 # All other files of the folder, by name.  The reader of each is public as read_NAME.
 READERS = tuple(
     sorted(

@@ -3,13 +3,14 @@
 import gzip
 import logging
 import zlib
+from collections import Counter
 from collections.abc import Container, Sequence
 from functools import cache
 
 from ..files.kinds import is_store, plain_name
 from ..files.urls import is_url, open_url
 from .format import Format
-from .registry import FORMATS
+from .registry import DOCUMENTS, FORMATS
 
 logger = logging.getLogger(__name__)
 
@@ -81,10 +82,29 @@ def suited_options(name: str, files: Sequence[str], given: Container[str]) -> di
     return suited(text_of(beginning(files[0])), given)
 
 
+def side_by_side(kinds: Sequence[str | None], otherwise: str | None = None) -> list[str | None]:
+    """The formats of files, with "documents" in place of XML, HTML and JSON where several of these are there.
+
+    Not if one of them is the format `otherwise`, in which trees were read before; always if "documents" is.
+    """
+    together = set(kinds).intersection(DOCUMENTS)
+    if otherwise != "documents" and (len(together) < 2 or otherwise in together):
+        return list(kinds)
+    return ["documents" if kind in together else kind for kind in kinds]
+
+
+def tell_side_by_side(where: str, kinds: Sequence[str | None]) -> None:
+    """Log how many documents there are of each format."""
+    counts = Counter(kind for kind in kinds if kind in DOCUMENTS).most_common()
+    if len(counts) > 1:
+        told = ", ".join(f"{n} {kind}" for kind, n in counts)
+        logger.warning("%s: reading %s files side by side; format %s reads those alone", where, told, counts[0][0])
+
+
 def tell_recognised(files: Sequence[str], format: str) -> None:
     """Log that the beginning of a file overruled its name."""
     name = format_of_name(files[0])
-    if name not in (None, format):
+    if name not in (None, format) and format != "documents":
         logger.warning("%s: it begins like the format %s, and is read so and not as %s", files[0], format, name)
 
 

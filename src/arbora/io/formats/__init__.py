@@ -6,6 +6,7 @@ if TYPE_CHECKING:  # what type checkers see, written by arbora.io.manual; names 
     from .code import read_code as read_code
     from .conllu import read_conllu as read_conllu
     from .decisions import read_decisions as read_decisions
+    from .documents import read_documents as read_documents
     from .dotbracket import read_dotbracket as read_dotbracket
     from .elastic import read_elastic as read_elastic
     from .glycans import read_glycans as read_glycans

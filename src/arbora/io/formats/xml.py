@@ -112,34 +112,52 @@ def read_xml(
     if namespaces not in ("strip", "keep", "prefix"):
         raise ReadError(f'namespaces={namespaces!r}; wanted "strip", "keep" or "prefix"')
     markup = check_markup(Markup(namespaces, attributes, text, max_depth))
-    huge = max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
-    parser = etree.XMLParser(huge_tree=huge, **_SAFE)
-    batch, asked = _Batch(markup), Asked(content)
-    parser_depth = DEEPEST_LXML if huge else MAX_DEPTH
+    asked = Asked(content)
+    documents = Documents(markup, max_bytes, asked)
 
     def read_file(path: str, columns: Columns) -> None:
-        data = read_bytes(path, max_bytes)
-        if huge:
+        documents.add(read_bytes(path, max_bytes), columns)
+
+    policy = Policy(on_error, vocabulary, progress, max_bytes, asked)
+    return read_files(source, "xml", read_file, policy, documents.flush)
+
+
+class Documents:
+    """What turns documents into columns; nodes come many documents at a time, with `flush` at the latest."""
+
+    def __init__(self, markup: Markup, max_bytes: int, asked: Asked) -> None:
+        self.markup, self.asked = markup, asked
+        self.huge = markup.max_depth > MAX_DEPTH or max_bytes > MAX_BYTES
+        self.parser = etree.XMLParser(huge_tree=self.huge, **_SAFE)
+        self.parser_depth = DEEPEST_LXML if self.huge else MAX_DEPTH
+        self.batch = _Batch(markup)
+
+    def add(self, data: bytes, columns: Columns) -> None:
+        """Append one document."""
+        max_depth = self.markup.max_depth
+        if self.huge:
             _refuse_entities(data)
         try:
-            root = etree.fromstring(data, parser)
+            root = etree.fromstring(data, self.parser)
         except etree.XMLSyntaxError as error:
-            if "Excessive depth" in str(error) and max_depth > DEEPEST_LXML and not asked:
-                depth, label = read_deep(data, markup, columns.words)
-                batch.flush(columns)  # these documents come before
+            if "Excessive depth" in str(error) and max_depth > DEEPEST_LXML and not self.asked:
+                depth, label = read_deep(data, self.markup, columns.words)
+                self.flush(columns)  # these documents come before
                 columns.extend(depth, label)
                 columns.end_tree()
                 return
             raise _syntax_fault(error, max_depth) from None
         _settle_entities(root)
-        if max_depth < parser_depth:
+        if max_depth < self.parser_depth:
             check_depth(root, max_depth)
-        if namespaces == "keep" or asked:
-            add_elements(root, markup, columns, asked)
+        if self.markup.namespaces == "keep" or self.asked:
+            add_elements(root, self.markup, columns, self.asked)
         else:
-            batch.add(root, columns)
+            self.batch.add(root, columns)
 
-    return read_files(source, "xml", read_file, Policy(on_error, vocabulary, progress, max_bytes, asked), batch.flush)
+    def flush(self, columns: Columns) -> None:
+        """Append the nodes of the documents that were kept back."""
+        self.batch.flush(columns)
 
 
 def check_markup(markup: Markup) -> Markup:

@@ -15,6 +15,7 @@ JSON_WORDS = {
     "#boolean": "true or false",
     "#null": "null",
 }
+_SCALARS = tuple(word[1:] for word in JSON_WORDS if word.startswith("#"))
 _UNOPENED = {"{}": "{...}", "[]": "[...]"}  # what is inside is not told
 
 
@@ -28,7 +29,10 @@ def json_node(head: str, inside: str) -> str:
     """A node with its children; `head` as `json_label` gives it."""
     if head in ("{...}", "[...]"):
         return f"{head[0]}{inside}{head[-1]}"
-    return f"{head}: {inside.removesuffix(', ...').removeprefix('..., ')}"  # a key has one value
+    value = inside.removesuffix(", ...").removeprefix("..., ")
+    if value.startswith(("{", "[", "...")) or value in _SCALARS:
+        return f"{head}: {value}"  # a key has one value
+    return f"{head}({inside})"  # an element of XML beside documents of JSON
 
 
 def json_label(label: str) -> str:
@@ -43,6 +47,8 @@ class JsonWriter(Writer):
 
     >>> json_node(json_label("{}"), json_node("name", json_label("#string")) + ", ...")
     '{name: string, ...}'
+    >>> json_node("svg", "path, path")
+    'svg(path, path)'
     """
 
     def label(self, code: int) -> str:

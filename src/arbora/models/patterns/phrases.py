@@ -170,7 +170,8 @@ def _phrase(named: Named, column: int) -> tuple[str, set[int]] | None:
     family, codes = named.table.families[named.keys[column, 0]], _codes(named, column)
     if MISSING_CODE in codes or UNSEEN_CODE in codes:
         return None
-    json = is_json(named.vocabulary)
+    labels = {named.vocabulary[code - FIRST_LABEL] for code in codes if code >= FIRST_LABEL}
+    json = is_json(named.vocabulary) and not labels.isdisjoint(JSON_WORDS)  # not so of XML beside JSON
     words = [_word(named.vocabulary, code, json) if code >= FIRST_LABEL else "" for code in codes]
     plain = [
         code >= FIRST_LABEL and not (json and named.vocabulary[code - FIRST_LABEL] in JSON_WORDS) for code in codes
