@@ -64,7 +64,8 @@ html_theme_options = {
     "pygments_light_style": "a11y-high-contrast-light",
     "pygments_dark_style": "a11y-high-contrast-dark",
 }
-html_sidebars = {"index": []}
+html_context = {"default_mode": "auto"}
+html_sidebars = {"index": [], "tutorial": []}
 
 
 def list_readers(app: Any, page: str, source: list[str]) -> None:

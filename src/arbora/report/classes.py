@@ -7,12 +7,21 @@ import numpy as np
 from ..evaluate.agreement import class_facts
 from ..evaluate.summary import common_folder, tree_names
 from ..evaluate.wording import counted
+from ..inference.verdict import Verdict
 from . import columns as col
 from .clusters import as_forest_with, data_facts, gather_groups, parameters
 from .gather import Context
 from .grouped import Grouped
 
 MAX_NOVEL = 40
+ON_TRAINING = Verdict(
+    "look again",
+    "these are the trees of the training, so the scores say little about new ones",
+    "classify trees that were held out",
+)
+UNSCORED = Verdict(
+    "look again", "no known classes are here, so nothing says how well these were given", "compare with known classes"
+)
 
 
 def gather_classes(model: Any, data: Any, context: Context) -> dict[str, Any]:
@@ -35,7 +44,9 @@ def gather_classes(model: Any, data: Any, context: Context) -> dict[str, Any]:
         page["scores"] = _scores(class_facts(forest.target.tolist(), given), page)
         page["confusion"] = None  # the table of known and given classes is with the scores
     if training:
-        page["warned"].append("These are the trees of the training: scores on them say little about new ones.")
+        page["judged"] = ON_TRAINING
+    elif forest.target is None:
+        page["judged"] = UNSCORED
     return page
 
 

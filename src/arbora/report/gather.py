@@ -59,7 +59,7 @@ def gather(model: Any, data: Any, context: Context | None = None) -> dict[str, A
         )
     page["lines"] = [*about.told, *page.get("lines", [])]
     page["warned"] = [*about.warned, *page.get("warned", [])]
-    verdict = model.verdict() if about.verdict is None else about.verdict
+    verdict = about.verdict or page.pop("judged", None) or model.verdict()
     page["verdict"] = {**verdict.as_dict(), "sentence": verdict.sentence}
     page["manifest"] = manifest(model, about, page.pop("data_facts"))
     return page
