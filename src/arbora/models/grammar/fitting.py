@@ -12,7 +12,7 @@ from . import backoff, em, start
 from .backoff import Counts
 from .burstiness import urns_of
 from .em import Chains, Data, ScoredModel
-from .events import Alphabet, Distinct, Events, Ints, distinct, events_of
+from .events import Alphabet, Distinct, Events, Ints, check_labels, distinct, events_of, moved_keys
 from .leave_one_out import leave_one_out
 from .pattern_start import PatternStart
 
@@ -152,6 +152,18 @@ def check_size(trees: CountedTrees, n_components: int) -> None:
             f"{n_cells} cells and {n_components} components make {n_cells * n_components:.1e} counts, more than "
             f"{MAX_PARAMETERS:.0e}; use fewer components, or merge rare labels"
         )
+
+
+def grown(model: Chains, key: Ints, old: Alphabet, new: Alphabet) -> tuple[Chains, Ints]:
+    """The same model over an alphabet with more labels, and the keys of its cells there."""
+    if new == old:
+        return model, key
+    check_labels(new.n_labels)
+    cell = moved_keys(key, old, new, 2)
+    pair = moved_keys(backoff.levels_of(key, old).pair_key, old, new, 1)
+    order = np.argsort(cell)
+    counts = Counts(model.counts.cell[order], model.counts.pair[np.argsort(pair)])
+    return model._replace(counts=counts), cell[order]
 
 
 def widened(model: Chains, old: Ints, levels: backoff.Levels, alphabet: Alphabet) -> Chains:

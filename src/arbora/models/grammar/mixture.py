@@ -21,7 +21,7 @@ from .burstiness import log_likelihood
 from .checking import check_content, check_settings
 from .curve import Curve, at_knee
 from .em import Chains, evaluate, prior_of
-from .events import alphabet_of
+from .events import Alphabet, alphabet_of
 from .merging import Marginal, merge_all
 from .reader import ChainReader
 
@@ -261,8 +261,8 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the counts towards those of this batch; shorter contexts and strengths follow.
 
-        It continues a fit, or earlier batches.  The first batch fixes labels, burstiness and whether empty
-        slots count; labels first met later are unseen ones.  The objective may fall from batch to batch.
+        It continues a fit, or earlier batches.  The first batch fixes burstiness and whether empty slots count; labels
+        that are new are learnt.  The objective may fall from batch to batch.
 
         Parameters
         ----------
@@ -297,11 +297,12 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
                     f"partial_fit: n_components={self.n_components}, but it was fitted with {self.n_components_}; fit "
                     "a new model"
                 )
-            forest = self._in_training_terms(forest)
-            trees = fitting.trees_of(forest, self._alphabet(), weight, self.cell_key_)
+            forest = forest.with_vocabulary(tuple(dict.fromkeys([*self.vocabulary_, *forest.vocabulary])))
+            alphabet = Alphabet(forest.n_labels, self.positional_)
+            model, key = fitting.grown(self._model(), self.cell_key_, self._alphabet(), alphabet)
+            trees = fitting.trees_of(forest, alphabet, weight, key)
             fitting.check_size(trees, self.n_components)
-            levels = trees.data.levels
-            model = fitting.widened(self._model(), self.cell_key_, levels, self._alphabet())
+            model = fitting.widened(model, key, trees.data.levels, alphabet)
             seen, history = self.seen_weight_, self.history_
             model, total = fitting.stepwise(trees, model, self.component_total_, seen, self.learning_decay)
         history = [*history, evaluate(trees.data, prior_of(trees.data, model), model).objective]

@@ -217,8 +217,9 @@ class FiniteMixture(KnownClasses, FittedMixture):
     def partial_fit(self, X: Any, y: Any = None, sample_weight: ArrayLike | None = None) -> Self:
         """Stepwise EM: move the expected counts towards those of this batch, then re-estimate.
 
-        It continues a fit, or earlier batches.  The first batch fixes the vocabulary and the slots; labels and
-        slots first met later are treated as at prediction: summed out, and pooled into the last slot.
+        It continues a fit, or earlier batches.  Labels, and words of content, that are new are learnt: they say nothing
+        of the states in the batch that brings them, as at prediction, and are counted from there on.  The first batch
+        fixes the slots; later ones are pooled into the last.
 
         Parameters
         ----------
@@ -242,14 +243,17 @@ class FiniteMixture(KnownClasses, FittedMixture):
         first = not hasattr(self, "weight_")
         if not first:
             self._check_unchanged("partial_fit")
-            forest = self._in_training_terms(forest)
-        model = self._new_model(forest) if first else self.spec_
+            forest = forest.with_vocabulary(tuple(dict.fromkeys([*self.vocabulary_, *forest.vocabulary])))
+        model = self._new_model(forest) if first else self._grown(forest)
         with self._batch(forest, model, weight) as batch:
             params = self._start(rng, forest, weight, batch, priors) if first else self._fitted_params()
-            counts, _ = batch.expected_counts(params)
+            # What is new is as probable in all states.
+            counts, _ = batch.expected_counts(params if first else self._with_room(params, model, 1.0))
             if not first:
-                old = MixtureCounts(self.counts_["weight"], tm.unnamed(counts.tree, self.counts_))
+                old = MixtureCounts(self.counts_["weight"], tm.unnamed(self.spec_.count_tables, self.counts_))
+                old = old._replace(tree=tm.padded(old.tree, model.count_tables, 0.0))
                 counts = fitting.blend(old, self.seen_weight_, counts, batch.total_weight, self.learning_decay)
+                params = self._with_room(params, model, 0.0)
             params = fitting.m_step(model, counts, params, priors)
             history = [] if first else self.history_
             history = [*history, fitting.objective_of(batch, params, priors)]
@@ -260,6 +264,15 @@ class FiniteMixture(KnownClasses, FittedMixture):
             self.n_batches_, self.seen_weight_ = n_batches + 1, seen + batch.total_weight
             self._warn(result, batch)
         return self
+
+    def _grown(self, forest: Trees) -> tm.TreeModel:
+        """The fitted model with the labels and words of more trees."""
+        model: tm.TreeModel = self.spec_.grown(forest)
+        return model
+
+    def _with_room(self, params: MixtureParams, model: tm.TreeModel, fill: float) -> MixtureParams:
+        """Fitted parameters in the shapes of the model, which may have grown."""
+        return params._replace(tree=tm.padded(params.tree, model.tables, fill))
 
     def _start(
         self, rng: np.random.Generator, forest: Trees, weight: Floats | None, batch: Batch, priors: Any

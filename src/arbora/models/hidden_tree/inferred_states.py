@@ -121,9 +121,7 @@ class InferredStates:
     @property
     def tables(self) -> Params:
         """Those of the model inside, and four more; in variational EM, parameters of Dirichlet distributions."""
-        inside = self.tree.tables
-        if self.variational:
-            inside = mapped(_unbounded, inside)
+        inside = mapped(_unbounded, self.tree.tables) if self.variational else self.tree.tables
         names = ("first_concentration_", "transition_concentration_", "state_concentration_")
         numbers: list[Any] = [Table(name, (), most=MOST) for name in names]
         weight: Any = Table("state_weight_", (self.n_states,), 0)
@@ -135,6 +133,9 @@ class InferredStates:
 
     def unit_bytes(self, n_components: int) -> int:
         return int(self.tree.unit_bytes(n_components))
+
+    def grown(self, trees: Trees) -> Self:
+        return replace(self, tree=self.tree.grown(trees))
 
     def check(self, params: Params) -> None:
         self.tree.check(params.tree)

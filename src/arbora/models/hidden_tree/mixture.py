@@ -17,7 +17,7 @@ from .fitted_mixture import SHARD_BYTES
 from .inferred_states import InferredStates
 from .learnt_states import LearntStates
 from .passes import Batch, MixtureParams
-from .switching_settings import check_components
+from .switching_settings import check_components, check_room
 from .switching_tree import Absent
 from .tree_model import Table, named, unnamed
 
@@ -263,6 +263,12 @@ class HiddenTreeMixture(LearntStates):
         check_components(self.n_components, forest.n_trees)
         model = directions.new_hidden_tree(self, forest, self.n_components)
         return model.for_fit() if isinstance(model, InferredStates) else model
+
+    def _grown(self, forest: Trees) -> Any:
+        """As of every mixture; refuses tables beyond all measure."""
+        model: Any = super()._grown(forest)
+        check_room(model, self.n_components)
+        return model
 
     def _shaping(self) -> dict[str, tuple[Any, Any]]:
         return {**super()._shaping(), **directions.shaping(self, self.spec_)}

@@ -4,7 +4,7 @@ Its mathematics, for many components at once, as a `TreeModel`.  Equations, and 
 beside this file.  Arrays carry the component axis last, as kernels like it; the estimators show it first.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self, get_args
 
 import numpy as np
@@ -20,6 +20,7 @@ from .base_measure import evidence
 from .completed_counts import SwitchingBags
 from .distributions import TINY
 from .emissions import Emission, emission_of
+from .emissions.choice import grown
 from .emissions.labels import Labels
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
@@ -135,6 +136,10 @@ class SwitchingTree:
         n_lanes = int(np.prod(lane_shape(n_components)))
         rows = 0 if self.emission.by_label else 4 * self.n_states  # evidence and sums, as many rows as units at most
         return 8 * n_lanes * (2 * self.n_states + 3 + rows)
+
+    def grown(self, trees: Trees) -> Self:
+        """The model with new labels and words of these trees."""
+        return replace(self, emission=grown(self.emission, trees))
 
     # ---- parameters -----------------------------------------------------------------------------------------------
 

@@ -5,7 +5,7 @@ mathematics, for many components at once, as a `HiddenModel`; equations are in t
 of the parent first and that of the child, which sums to one, behind it.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any, ClassVar, Literal, Self
 
 import numpy as np
@@ -14,10 +14,12 @@ from scipy.special import betaln, xlog1py, xlogy
 
 from ...forest.forest import Forest
 from ...forest.sharing import SharedForest
+from ...forest.trees import Trees
 from . import distributions as dist
 from . import top_down_nodes as nodes
 from .distributions import TINY
 from .emissions import Emission, emission_of
+from .emissions.choice import grown
 from .emissions.labels import Labels
 from .kernels import top_down as td
 from .kernels import top_down_single as single
@@ -107,6 +109,10 @@ class TopDownTree:
         """Working memory of one unit in the passes, one number per lane for what its tree needs included."""
         rows = 0 if self.emission.by_label else 4 * self.n_states  # evidence and sums, as many rows as units at most
         return 8 * int(np.prod(lane_shape(n_components))) * (3 * self.n_states + 2 + rows)
+
+    def grown(self, trees: Trees) -> Self:
+        """The model with new labels and words of these trees."""
+        return replace(self, emission=grown(self.emission, trees))
 
     # ---- parameters -----------------------------------------------------------------------------------------------
 

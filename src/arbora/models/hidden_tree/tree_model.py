@@ -125,6 +125,9 @@ class TreeModel(Protocol):
     def from_header(cls, values: Any) -> Self:
         """Undo `header`; refuses what makes no sense by a ValueError."""
 
+    def grown(self, trees: Trees) -> Self:
+        """The model with room for labels and words of these trees that are new, behind those that it has."""
+
     # Parameters
 
     def start(self, rng: np.random.Generator, n_components: int, forest: Trees, weight: Floats | None) -> Arrays:
@@ -257,6 +260,16 @@ def split(params: Arrays) -> dict[int, Arrays]:
 def joined(parts: Sequence[Arrays]) -> Arrays:
     """Components beside each other."""
     return mapped(lambda *arrays: np.concatenate(arrays, axis=-1), *parts)
+
+
+def padded(values: Arrays, tables: Any, fill: float) -> Arrays:
+    """Parameters or counts of a model before it has grown, in the shapes of its tables now."""
+
+    def pad(x: Floats, table: Table) -> Floats:
+        room = [(0, wanted - there) for there, wanted in zip(x.shape, table.shape, strict=False)]
+        return np.pad(x, [*room, (0, 0)], constant_values=fill) if any(after for _, after in room) else x
+
+    return mapped(pad, values, tables)
 
 
 def add_into(total: Arrays, more: Arrays) -> None:

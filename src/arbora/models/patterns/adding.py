@@ -150,8 +150,7 @@ def _numbered(pairs: Ints, n_a: int, n_b: int) -> Ints:
 
 def _model(a: Any, sums: Sums, family: Ints) -> Model:
     """Groups with the background of the trees of all of them."""
-    times = sums.count.sum(axis=0)
-    share = np.maximum(times, 0.5) / np.maximum(np.bincount(family, times, len(a.families)), 1.0)[family]
+    share = ft.background(sums.count.sum(axis=0), family, len(a.families))
     prior = PartitionPrior(a.prior, 1.0 if a.concentration is None else float(a.concentration))
     model = Model(sums, share, family, a.strengths_, a.power_, prior)
     if _learns(a):

@@ -60,6 +60,12 @@ def sums_of(corpus: Corpus, label: Ints) -> Sums:
     return nothing.plus(corpus.rows, label, 1)
 
 
+def background(times: Ints, family: Ints, n_families: int) -> Floats:
+    """Share of each pattern among those of its family, from the number of trees with it."""
+    total = np.maximum(np.bincount(family, times, n_families), 1.0)
+    return np.asarray(np.maximum(times, 0.5) / total[family])
+
+
 # ---- new trees ------------------------------------------------------------------------------------------------------
 
 

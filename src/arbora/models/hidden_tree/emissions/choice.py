@@ -2,12 +2,13 @@
 
 import logging
 from collections.abc import Iterator, Mapping
+from dataclasses import replace
 from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from ....errors import ContentWarning, SettingError, warn
+from ....errors import ArboraError, ContentWarning, SettingError, warn
 from ....forest.content import Column
 from ....forest.content_rows import LABEL
 from ....forest.node_columns import natural_order
@@ -127,6 +128,41 @@ def emission_for(content: Any, forest: Trees) -> Emission:
     if not families or [column for column, _ in families] == [LABEL]:
         return Labels(forest.n_labels)
     return Columns(tuple(families), forest.n_labels if without_label else 0)
+
+
+def grown(emission: Emission, trees: Trees) -> Emission:
+    """The emission with all labels of these trees, whose first are its own, and with words that it lacks."""
+    if isinstance(emission, Labels):
+        return Labels(trees.n_labels)
+    if not isinstance(emission, Columns):
+        raise ArboraError(f"{type(emission).__name__} cannot grow; please report this")
+    found = _words_of(trees, tuple(column for column, family in emission.families if hasattr(family, "words")))
+    families = tuple((column, _grown(column, family, trees, found)) for column, family in emission.families)
+    return Columns(families, trees.n_labels if emission.n_unused else 0)
+
+
+def _grown(column: str, family: Any, trees: Trees, found: Mapping[str, set[str]]) -> Family:
+    """The family of one column with the words found."""
+    if column == LABEL:
+        return Categorical(trees.n_labels)
+    new = sorted(found.get(column, set()) - set(getattr(family, "words", ())), key=natural_order)
+    if not new:
+        return family
+    words = (*family.words, *new)
+    if len(words) > MOST_WORDS:
+        raise SettingError(
+            f"content: column {column!r} has {len(words)} words by now, more than {MOST_WORDS}; keep the frequent ones"
+        )
+    return replace(family, n_codes=len(words), words=words)
+
+
+def _words_of(trees: Trees, columns: tuple[str, ...]) -> dict[str, set[str]]:
+    """Words in use of columns, by one pass over the parts if there are any."""
+    out: dict[str, set[str]] = {column: set() for column in columns if column in trees.content_kinds}
+    for part in trees.parts() if out else ():
+        for column, words in out.items():
+            words |= set(_words_in_use(part.content[column]))
+    return out
 
 
 def _family(column: str, given: str, summary: Summary) -> Family:
