@@ -35,7 +35,7 @@ FLAGS = ["-O3", "-march=native", "-ffp-contract=fast", "-fno-math-errno", "-std=
 SIZES = [(n_states, n_components) for n_components in (11, 22) for n_states in (2, 4, 8)]
 WIDTH = 4  # components of a block, as in passes.cpp
 ROUNDS, CALLS = 12, 3
-BOUND = 1.25
+BOUND = 1.1
 
 
 def compiled(folder):

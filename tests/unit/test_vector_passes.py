@@ -10,6 +10,7 @@ import numpy as np
 import pytest
 
 from arbora import Forest
+from arbora.forest import sharing
 from arbora.forest.sharing import share
 from arbora.jit import jit
 from arbora.models.hidden_tree import lanes, shard_passes
@@ -22,7 +23,7 @@ from arbora.models.hidden_tree.kernels import content_vectors as content
 from arbora.models.hidden_tree.kernels import vector_functions as functions
 from arbora.models.hidden_tree.kernels import vectors
 from arbora.models.hidden_tree.passes import Batch, MixtureParams
-from arbora.models.hidden_tree.tree_model import named, wanted
+from arbora.models.hidden_tree.tree_model import named, split, wanted
 from tests.unit.test_content import nested
 from tests.unit.test_tree_model import READINGS, draw, random_forest
 
@@ -148,6 +149,69 @@ def test_top_down_results_equal_those_of_plain_loops(monkeypatch, structure, tie
     assert farthest(plain, results(monkeypatch, False, spec, params, forest, shared=False)) < bound
 
 
+def one_by_one(monkeypatch, spec, params, forest, bound):
+    """Each component alone: in vectors over its states and in plain loops; log P(tree) of all."""
+    found = []
+    for one in split(params).values():
+        for shared in (True, False):
+            ours, plain = (results(monkeypatch, on, spec, one, forest, shared) for on in (True, False))
+            ours, plain = ((x[0] - 1.0, *x[1:]) for x in (ours, plain))  # trees without labels have a logarithm near 0
+            assert farthest(ours, plain) < bound
+        found.append(plain[0])
+    return np.concatenate(found, axis=1)
+
+
+@pytest.mark.parametrize(("absent", "structure"), READINGS)
+@pytest.mark.parametrize("n_slots", [4, 2])  # with two, slots are pooled
+def test_results_of_one_component_equal_those_of_plain_loops(monkeypatch, absent, structure, n_slots):
+    rng = np.random.default_rng(n_slots)
+    forest = random_forest(rng, 40, 30, n_slots=4)
+    spec = st.SwitchingTree.of_labels(n_slots, 3, 3, absent, structure, pooled=n_slots < 4)
+    params = draw(rng, spec, 2)
+    params.emission[0, :, 0] = 0.0
+    log_prob = one_by_one(monkeypatch, spec, params, forest, 1e-12)
+    assert np.isinf(log_prob).any()
+    assert np.isfinite(log_prob[:, 1]).all()
+
+
+@pytest.mark.parametrize(
+    ("structure", "tied"), [(None, False), (None, True), ("branching", False), ("state", False), ("state", True)]
+)
+@pytest.mark.parametrize("wide", [False, True])
+def test_top_down_results_of_one_component_equal_those_of_plain_loops(monkeypatch, structure, tied, wide):
+    case = top_down_case(structure, tied, 2 if wide else 4, 4, wide)
+    log_prob = one_by_one(monkeypatch, *case, 1e-10 if wide else 1e-12)
+    assert np.isinf(log_prob).any()
+    assert np.isfinite(log_prob).any()
+
+
+@pytest.mark.parametrize("n_states", [1, 2, 5, 8, 13, lanes.MOST_STATES])
+@pytest.mark.parametrize("of_labels", [st.SwitchingTree.of_labels, down.of_labels])
+def test_any_number_of_states_of_one_component_is_a_vector(monkeypatch, of_labels, n_states):
+    rng = np.random.default_rng(n_states)
+    forest = random_forest(rng, 30, 20, n_slots=4)
+    spec = of_labels(4, 3, n_states)
+    one_by_one(monkeypatch, spec, spec.draw(rng, 1), forest, 1e-12)
+
+
+@pytest.mark.parametrize("window", [1, 7, sharing.WINDOW])
+def test_units_in_layers_are_the_same_trees(monkeypatch, window):
+    monkeypatch.setattr(sharing, "WINDOW", window)
+    rng = np.random.default_rng(window)
+    forest = random_forest(rng, 40, 30, n_slots=4)
+    spec = st.SwitchingTree.of_labels(2, 3, 3, structure="branching", pooled=True)
+    (shard,) = share(forest.arrays, 2)
+    layered = shard.in_layers()
+    units = layered.units
+    assert (units.child < np.repeat(np.arange(layered.n_units), np.diff(units.child_start))).all()
+    assert (window == 1) == np.array_equal(units.label, shard.units.label)
+    given = MixtureParams(np.ones(1), spec.draw(rng, 1))
+    one, two = (Batch(spec, [x], None, 1) for x in (shard, layered))
+    np.testing.assert_allclose(one.log_likelihood(given.tree), two.log_likelihood(given.tree), rtol=1e-13)
+    counts = [named(batch.expected_counts(given)[0].tree).values() for batch in (one, two)]
+    assert farthest(*counts) < 1e-12
+
+
 def test_improbable_labels_meet_floor_and_ceiling_alike(monkeypatch):
     """Ratios of posterior to prior that would overflow are cut, and labels below the floor are impossible."""
     forest = Forest.from_nested([("x", [("x", [("x", ["x"])])]), "y", ("z", ["z"])])
@@ -162,6 +226,7 @@ def test_improbable_labels_meet_floor_and_ceiling_alike(monkeypatch):
     assert np.isfinite(found[0]).all(axis=1).tolist() == [True, False, True]
     assert not any(np.isnan(x).any() for x in found)
     assert farthest(found, wanted) < 1e-12
+    one_by_one(monkeypatch, spec, params, forest, 1e-12)
 
 
 def with_content(kind=st.SwitchingTree, n_components=5):
@@ -188,6 +253,7 @@ def test_results_with_content_equal_those_of_plain_loops(monkeypatch, shared, ki
     assert np.isinf(found[0]).any()  # impossible trees are among them
     assert np.isfinite(found[0]).any()
     assert farthest(found, results(monkeypatch, False, spec, params, forest, shared)) < 1e-11
+    one_by_one(monkeypatch, spec, params, forest, 1e-11)
 
 
 def test_rows_in_any_order_give_the_same(monkeypatch):
@@ -289,25 +355,57 @@ def test_a_planted_top_down_bug_is_found(monkeypatch, plant):
     finds(monkeypatch, down, plant, top_down_case("state", False, 2, 4))
 
 
-def finds(monkeypatch, module, plant, case):
+def forget_rest(kernels):
+    def downward(units, flow, messages, outputs, states):
+        kernels.downward(units, flow, messages, outputs, states)
+        outputs[2].leaf[-2] *= 1.0 - 1e-11
+
+    return SimpleNamespace(upward=kernels.upward, downward=downward)
+
+
+def mix_up_rows(kernels):
+    def downward(units, flow, *others):
+        kernels.downward(units, flow._replace(edge=flow.edge.transpose(0, 2, 1).copy()), *others)
+
+    return SimpleNamespace(upward=kernels.upward, downward=downward)
+
+
+@pytest.mark.parametrize("plant", [forget_crowds, forget_crowds_below, forget_rest])
+def test_a_planted_bug_of_one_component_is_found(monkeypatch, plant):
+    rng = np.random.default_rng(4)
+    forest = random_forest(rng, 40, 30, n_slots=4)
+    spec = st.SwitchingTree.of_labels(2, 3, 3, pooled=True)
+    finds(monkeypatch, st, plant, (spec, spec.draw(rng, 1), forest), "states")
+
+
+@pytest.mark.parametrize("plant", [forget_crowds_below, mix_up_rows])
+def test_a_planted_top_down_bug_of_one_component_is_found(monkeypatch, plant):
+    spec, params, forest = top_down_case("state", False, 2, 4)
+    finds(monkeypatch, down, plant, (spec, split(params)[2], forest), "states")
+
+
+def finds(monkeypatch, module, plant, case, kind="vectors"):
     """The comparison passes without the planted bug, and fails with it."""
     wanted = results(monkeypatch, False, *case)
     assert farthest(results(monkeypatch, True, *case), wanted) < 1e-12
-    monkeypatch.setattr(module, "KERNELS", module.KERNELS._replace(vectors=plant(module.KERNELS.vectors)))
+    kernels = {kind: plant(getattr(module.KERNELS, kind))}
+    monkeypatch.setattr(module, "KERNELS", module.KERNELS._replace(**kernels))
     assert farthest(results(monkeypatch, True, *case), wanted) > 1e-12
 
 
 @pytest.mark.parametrize(("module", "of_labels"), [(st, st.SwitchingTree.of_labels), (down, down.of_labels)])
-def test_vectors_run_for_several_components_of_few_states(monkeypatch, module, of_labels):
+def test_vectors_run_for_few_states(monkeypatch, module, of_labels):
     ran = []
     spy = SimpleNamespace(upward=lambda units, *_: ran.append(len(units.label)), downward=None)
-    monkeypatch.setattr(module, "KERNELS", module.KERNELS._replace(vectors=spy))
+    one = SimpleNamespace(upward=lambda *_: ran.extend("one"), downward=None)
+    monkeypatch.setattr(module, "KERNELS", module.KERNELS._replace(vectors=spy, states=one))
     forest = random_forest(np.random.default_rng(0), 5, 5)
     batch_of = share(forest.arrays, 3)
     for on, n_states, n_components, expected in (
         (True, 2, 2, 1),
-        (True, 2, 1, 0),
+        (True, 2, 1, 3),
         (False, 2, 2, 0),
+        (False, 2, 1, 0),
         (True, lanes.MOST_STATES + 1, 2, 0),
     ):
         ran.clear()

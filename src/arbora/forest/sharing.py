@@ -5,7 +5,7 @@ in the parent's posterior, so expected counts summed over units equal the counts
 """
 
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, NamedTuple
 
@@ -15,11 +15,13 @@ from scipy import sparse
 
 from .content_rows import ContentRows
 from .forest import ForestArrays
-from .kernels import hash_consing
+from .kernels import hash_consing, layers
 from .node_columns import frozen
 
 # A hash seed drawn once a process: nobody can prepare trees that collide, and unit numbers do not depend on it.
 _SEED = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 1)
+
+WINDOW = 1024  # units that `in_layers` puts into another order: their messages fit into the cache
 
 
 class Units(NamedTuple):
@@ -84,13 +86,17 @@ class SharedForest:
         keep = np.flatnonzero(hash_consing.reachable(units.child_start, units.child, roots))
         new = np.zeros(self.n_units, np.int32)
         new[keep] = np.arange(len(keep), dtype=np.int32)
-        degree = np.diff(units.child_start)[keep]
-        start = np.append(0, np.cumsum(degree)).astype(np.int32)
-        edge = np.repeat(units.child_start[keep] - start[:-1], degree) + np.arange(start[-1], dtype=np.int32)
-        crowd = units.crowd[keep] if len(units.crowd) else units.crowd
-        part = Units(units.label[keep], units.slot[keep], crowd, start, new[units.child[edge]])
+        part = _renumbered(units, keep, new)
         tree_root = new[roots].astype(np.int64)
         return SharedForest(part, tree_root, tree_id.astype(np.int64), first, self.n_slots, self.contents)
+
+    def in_layers(self) -> "SharedForest":
+        """The same shard with its units in an order that is faster for kernels which take one unit at a time."""
+        order = layers.layered_order(self.units.child_start, self.units.child, WINDOW)
+        new = np.empty(self.n_units, np.int32)
+        new[order] = np.arange(self.n_units, dtype=np.int32)
+        tree_root = new[self.tree_root].astype(np.int64)
+        return replace(self, units=_renumbered(self.units, order, new), tree_root=tree_root)
 
     @property
     def nbytes(self) -> int:
@@ -170,6 +176,15 @@ def iter_shards(
         ids = (tree_root.astype(np.int64), tree_id.astype(np.int64), tree_first.astype(np.int64))
         yield SharedForest(units, *ids, n_slots, contents)
         done += len(root)
+
+
+def _renumbered(units: Units, kept: NDArray[np.int64], new: NDArray[np.int32]) -> Units:
+    """These units in this order, with their new numbers, `new`; the children of each are among them."""
+    degree = np.diff(units.child_start)[kept]
+    start = np.append(0, np.cumsum(degree)).astype(np.int32)
+    edge = np.repeat(units.child_start[kept] - start[:-1], degree) + np.arange(start[-1], dtype=np.int32)
+    crowd = units.crowd[kept] if len(units.crowd) else units.crowd
+    return Units(units.label[kept], units.slot[kept], crowd, start, new[units.child[edge]])
 
 
 def _own_rows(units: Units, content: ContentRows) -> tuple[Units, Contents]:

@@ -133,7 +133,7 @@ class FiniteMixture(KnownClasses, FittedMixture):
                 raise SettingError("checkpoint: a warm start continues from the model itself; set it to None")
             forest = self._in_training_terms(forest)
         model = self.spec_ if warm else self._new_model(forest)
-        trees = self._batch(forest, model, weight)
+        trees = self._batch(forest, model, weight, many_passes=True)
         conditions = None if given is None else conditions_of(given, forest.n_trees, self.n_components)
         with trees if conditions is None else ConditionedBatch.of(trees, conditions) as batch:
             best = self._best_start(rng, batch, forest, priors, warm, given)

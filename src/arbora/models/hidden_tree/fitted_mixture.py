@@ -134,9 +134,13 @@ class FittedMixture(MergedByLoss, ClusterMixin, ForestEstimator):
 
     # ---- trees ---------------------------------------------------------------------------------------------------
 
-    def _batch(self, forest: Trees, model: tm.TreeModel, weight: Floats | None = None) -> Batch:
-        """The trees of a forest (in training terms) as shards."""
+    def _batch(
+        self, forest: Trees, model: tm.TreeModel, weight: Floats | None = None, many_passes: bool = False
+    ) -> Batch:
+        """The trees of a forest (in training terms) as shards; in the order of `in_layers` if that pays."""
         shards = shards_of(forest, model, self.shard_bytes // model.unit_bytes(self.n_components), self.shared)
+        if many_passes and self.n_components == 1 and isinstance(shards, list):
+            shards = [shard.in_layers() for shard in shards]
         return Batch(model, shards, weight, n_threads(self.n_jobs))
 
     def _log_joint(self, X: Any) -> Floats:

@@ -29,6 +29,11 @@ def in_vectors(n_states: int, n_components: int) -> bool:
     return VECTORS and n_components > 1 and n_states <= MOST_STATES
 
 
+def states_in_vectors(n_states: int, n_components: int) -> bool:
+    """Whether the passes of a single component run in the kernels for vectors over states."""
+    return VECTORS and n_components == 1 and n_states <= MOST_STATES
+
+
 def to_lanes(x: Floats, fill: float = 0.0) -> Floats:
     """[..., component] as kernels take it: components padded with `fill`; a single one loses its axis."""
     n_components = x.shape[-1]

@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from ...forest.sharing import SharedForest
 from .emissions import Emission
 from .kernels import upward_downward as ud
-from .lanes import Workspace, from_lanes, in_vectors, lane_shape, to_lanes
+from .lanes import Workspace, from_lanes, in_vectors, lane_shape, states_in_vectors, to_lanes
 from .tree_model import mapped
 
 Floats = NDArray[np.float64]
@@ -19,6 +19,7 @@ class Kernels(NamedTuple):
 
     many: Any
     single: Any
+    states: Any  # of a single component, in vectors
     vectors: Any
     takes_content: bool  # whether `vectors` compute rows of content themselves; else they take them as they take labels
     by_state: int  # so many of the messages are by state, from the first on; others are one number for each unit
@@ -67,6 +68,8 @@ def run_upward(
     if messages.blocked:
         tables = _tables(n_states, 0, flow)
         kernels.vectors.upward(shard.units, _flat(flow), *_content(kernels, messages), used, tables, (0,) * n_states)
+    elif states_in_vectors(n_states, n_components):
+        kernels.states.upward(shard.units, flow, used, (0,) * n_states)
     else:
         (kernels.single if n_components == 1 else kernels.many).upward(shard.units, flow, used)
     log_prob = from_lanes(messages.at("log_prob", shard.tree_root), n_components)
@@ -144,6 +147,9 @@ def run_downward(
         n_shared = 0 if content is None else len(content.seen)
         out = (weighted, posterior, _flat(into), _tables(n_states, n_shared, flow, into))
         kernels.vectors.downward(shard.units, _flat(flow), *_content(kernels, messages), used, out, (0,) * n_states)
+    elif states_in_vectors(used.up.shape[1], weight.shape[1]):
+        states = (0,) * used.up.shape[1]
+        kernels.states.downward(shard.units, flow, used, (weighted, posterior, into), states)
     else:
         kernel = (kernels.single if weight.shape[1] == 1 else kernels.many).downward
         kernel(shard.units, flow, used, weighted, posterior, into)

@@ -24,6 +24,7 @@ from .emissions.choice import grown
 from .emissions.labels import Labels
 from .kernels import upward_downward as ud
 from .kernels import upward_downward_single as single
+from .kernels import upward_downward_single_vectors as states
 from .kernels import upward_downward_vectors as vectors
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
 from .node_surprise import without_subtrees
@@ -41,7 +42,7 @@ ABSENT: tuple[str, ...] = get_args(Absent)
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(ud, single, vectors, True, 2)
+KERNELS = Kernels(ud, single, states, vectors, True, 2)
 
 
 @dataclass(frozen=True)

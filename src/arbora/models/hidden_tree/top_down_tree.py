@@ -23,6 +23,7 @@ from .emissions.choice import grown
 from .emissions.labels import Labels
 from .kernels import top_down as td
 from .kernels import top_down_single as single
+from .kernels import top_down_single_vectors as states
 from .kernels import top_down_vectors as vectors
 from .lanes import Workspace, from_lanes, lane_shape, to_lanes
 from .shard_passes import Kernels, Upward, empty_statistics, run_downward, run_upward
@@ -39,7 +40,7 @@ STRUCTURES = (None, "branching", "state")
 MOST = 1e300  # that a count may be
 
 
-KERNELS = Kernels(td, single, vectors, False, 3)
+KERNELS = Kernels(td, single, states, vectors, False, 3)
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from .upward_downward import CEILING
 
 
 @jit
-def _in_logs(units, flow, through, d, log_out):
+def in_logs(units, flow, through, d, log_out):
     """Logarithms of the product of unit d, into log_out[state]; the largest of them."""
     label, slot, _, child_start, child = units
     lo, hi = child_start[d], child_start[d + 1]
@@ -73,7 +73,7 @@ def upward(units, flow, messages_out):
         for i in range(1, n_states):
             top, low = max(top, value[i]), min(low, value[i])
         if low < LEAST and top < MIDDLE:
-            best = _in_logs(units, flow, through, d, value)
+            best = in_logs(units, flow, through, d, value)
             below += best
             top = 0.0 if best == -np.inf else 1.0
             for i in range(n_states):

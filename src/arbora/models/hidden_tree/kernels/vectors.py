@@ -24,11 +24,14 @@ _BITS = ir.VectorType(ir.IntType(64), WIDTH)
 
 
 class Row(types.Type):
-    """`n_vectors` vectors of four doubles: one for each state, a double for each lane of a block."""
+    """`n_vectors` vectors of four doubles: one for each state, a double for each lane of a block.
 
-    def __init__(self, n_vectors):
-        self.n_vectors = n_vectors
-        super().__init__(name=f"Row({n_vectors})")
+    With another width it is what state_vectors.py makes of it.
+    """
+
+    def __init__(self, n_vectors, width=WIDTH):
+        self.n_vectors, self.width = n_vectors, width
+        super().__init__(name=f"Row({n_vectors} x {width})")
 
 
 VECTOR = Row(1)
@@ -39,8 +42,8 @@ class RowModel(models.PrimitiveModel):
     """A row is an array of LLVM vectors, a row of one is the vector itself."""
 
     def __init__(self, dmm, fe_type):
-        n = fe_type.n_vectors
-        super().__init__(dmm, fe_type, _VECTOR if n == 1 else ir.ArrayType(_VECTOR, n))
+        n, vector = fe_type.n_vectors, ir.VectorType(ir.DoubleType(), fe_type.width)
+        super().__init__(dmm, fe_type, vector if n == 1 else ir.ArrayType(vector, n))
 
 
 def _parts(builder, row_type, value):
@@ -60,12 +63,12 @@ def _whole(builder, vectors):
     return value
 
 
-def _spread(builder, number):
-    """A vector of one number four times."""
-    first = ir.IntType(32)(0)
-    vector = builder.insert_element(ir.Constant(_VECTOR, ir.Undefined), number, first)
-    zeros = ir.Constant(ir.VectorType(ir.IntType(32), WIDTH), [0] * WIDTH)
-    return builder.shuffle_vector(vector, ir.Constant(_VECTOR, ir.Undefined), zeros)
+def _spread(builder, number, width=WIDTH):
+    """A vector of one number, as often as it is wide."""
+    nothing = ir.Constant(ir.VectorType(ir.DoubleType(), width), ir.Undefined)
+    vector = builder.insert_element(nothing, number, ir.IntType(32)(0))
+    zeros = ir.Constant(ir.VectorType(ir.IntType(32), width), [0] * width)
+    return builder.shuffle_vector(vector, nothing, zeros)
 
 
 def _numbers(value):
@@ -85,7 +88,7 @@ def _arithmetic(operation, instruction):
             if kws or len(args) != 2 or not all(isinstance(x, Row) for x in args):
                 return None
             sizes = {x.n_vectors for x in args}
-            if len(sizes - {1}) > 1:
+            if len(sizes - {1}) > 1 or args[0].width != args[1].width:
                 return None
             return signature(max(args, key=lambda x: x.n_vectors), *args)
 
@@ -148,7 +151,7 @@ def dot(typingctx, left, right):
 
 def _bounded(builder, relation, row, value, bound):
     """The numbers that stand in the relation to the bound, the bound in place of others, and of nan."""
-    limit = _spread(builder, bound)
+    limit = _spread(builder, bound, row.width)
     vectors = _parts(builder, row, value)
     return _whole(builder, [builder.select(builder.fcmp_ordered(relation, x, limit), x, limit) for x in vectors])
 
@@ -220,7 +223,7 @@ def where_less(typingctx, row, bound, number, other):
 
     def codegen(context, builder, sig, args):
         value, limit, low, high = args
-        limit, low = _spread(builder, limit), _spread(builder, low)
+        limit, low = (_spread(builder, x, row.width) for x in (limit, low))
         pairs = zip(_parts(builder, row, value), _parts(builder, row, high), strict=True)
         return _whole(builder, [builder.select(builder.fcmp_ordered("<", x, limit), low, y) for x, y in pairs])
 
