@@ -125,7 +125,7 @@ def test_broken_traces(tmp_path, caplog, spans, said, n_split):
     ("value", "said"),
     [
         (otlp(span("a", "b"), span("b", "a")), "trace 't', span 'a': the parents form a cycle"),
-        (otlp(span("a"), span("a")), "two spans have the id 'a'"),
+        (otlp(span("a"), span("a", name="b")), "two spans have the id 'a'"),
         (otlp({"spanId": "a"}), r"resourceSpans\[0\].scopeSpans\[0\].spans\[0\]: 'startTimeUnixNano' is not there"),
         (otlp({**span("a"), "startTimeUnixNano": "x"}), "'startTimeUnixNano' is text 'x', wanted a whole number"),
         (otlp({**span("a"), "name": 3}), "'name' is a number, wanted text"),
@@ -251,10 +251,16 @@ def test_a_number_that_is_the_name_of_a_taxon_is_that_taxon(tmp_path):
     assert read_nexus(put(tmp_path, "a.nex", text)).vocabulary == ("1", "y")
 
 
+def test_a_span_that_was_sent_again_counts_once(tmp_path):
+    """Exporters that get no answer send a span again; Jaeger keeps both."""
+    once, twice = (read(put(tmp_path, f"{n}.otlp.json", otlp(*SPANS * n))) for n in (1, 2))
+    assert list(once) == list(twice)
+
+
 def test_a_bad_file_does_not_count_its_broken_traces(tmp_path, caplog):
     """What is left out as a whole is not told again as a trace without its root."""
     orphan = {"traceId": "t", "spanId": "a", "parentSpanId": "x", "name": "n", "startTimeUnixNano": "1"}
-    twice = [dict(orphan, traceId="u", parentSpanId="")] * 2
+    twice = [dict(orphan, traceId="u", parentSpanId="", name=name) for name in "nm"]
     good = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [dict(orphan, parentSpanId="")]}]}]})
     bad = json.dumps({"resourceSpans": [{"scopeSpans": [{"spans": [orphan, *twice]}]}]})
     files = [put(tmp_path, "a.otlp.json", good), put(tmp_path, "b.otlp.json", bad)]

@@ -167,7 +167,8 @@ def _is_document(line: str) -> bool:
 
 def _add_trace(spans: list[Span], name: str, naming: Naming, broken: str, columns: Columns, asked: Asked) -> bool:
     """Append the tree, or trees, of one trace; whether the trace is broken."""
-    spans = sorted(spans, key=lambda span: span.start)  # stable, so that ties keep the order of the file
+    spans = list(dict.fromkeys(spans))  # exporters that retry send a span again
+    spans.sort(key=lambda span: span.start)  # stable, so that ties keep the order of the file
     trace = shown(spans[0].trace)
     row = {span.id: n for n, span in enumerate(spans)}
     if len(row) < len(spans):
