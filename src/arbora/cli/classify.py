@@ -12,7 +12,7 @@ from .root import app
 from .terminal import Teller, command, usage
 
 
-@app.command()
+@app.command(short_help="Give new trees their classes; flag those unlike any.")
 @command
 def classify(
     model: Annotated[Path, typer.Argument(metavar="MODEL", help="A classifier that train-classifier --save wrote.")],

@@ -11,7 +11,7 @@ from .root import app
 from .terminal import INTERRUPTED, Teller, command
 
 
-@app.command()
+@app.command(short_help="Cluster 300 example documents of known kinds.")
 @command
 def demo(
     output: Annotated[Path, typer.Option("--output", "-o", help="Folder for the results; created if absent.")] = Path(

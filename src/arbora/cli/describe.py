@@ -24,7 +24,7 @@ class Only(StrEnum):
 TITLES = {"skeleton": "skeleton", "paths": "paths", "schema": "JSON Schema"}
 
 
-@app.command()
+@app.command(short_help="Print what to copy: skeleton, paths, JSON Schema.")
 @command
 def describe(
     model: opt.ModelFile,

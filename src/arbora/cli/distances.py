@@ -13,7 +13,7 @@ from .terminal import INTERRUPTED, Teller, command, fail, print_json
 SUFFIXES = (".npz", ".csv", ".parquet")
 
 
-@app.command()
+@app.command(short_help="Compute the edit distances between all trees.")
 @command
 def distances(
     paths: Paths,

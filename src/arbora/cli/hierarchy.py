@@ -30,7 +30,7 @@ class Scales(StrEnum):
     none = "none"
 
 
-@app.command()
+@app.command(short_help="Sort the rows of a table into groups of groups.")
 @command
 def hierarchy(
     table: Annotated[Path, typer.Argument(metavar="TABLE", help="Numbers in rows: .csv, .tsv or .txt.")],

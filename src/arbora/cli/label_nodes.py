@@ -13,7 +13,7 @@ from .terminal import Teller, command, print_json, usage
 N_FOLDS = 3
 
 
-@app.command("label-nodes")
+@app.command("label-nodes", short_help="Give every node an output, learnt from examples.")
 @command
 def label_nodes(
     paths: opt.Paths,

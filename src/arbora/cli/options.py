@@ -111,7 +111,8 @@ Paths = Annotated[
     list[Path],
     typer.Argument(
         metavar="PATH",
-        help="Files, globs or directories of one format (see arbora formats), or - for standard input.",
+        help="Files, globs or directories of one format (arbora formats lists them), or of XML, HTML and JSON side by "
+        "side; - for standard input.",
         show_default=False,
     ),
 ]
@@ -120,7 +121,9 @@ FormatOption = Annotated[
     Format | None,
     typer.Option(
         "--format",
-        help="Format of the files, if their suffixes do not show it; in folders, only these are read.",
+        metavar="FORMAT",
+        help="Format of the files, if their suffixes do not show it, as xml or json; in folders, only these are read. "
+        "arbora formats lists all.",
         rich_help_panel=READING,
     ),
 ]

@@ -12,7 +12,7 @@ from .root import app
 from .terminal import Teller, command, print_json, usage
 
 
-@app.command()
+@app.command(short_help="Assign new trees, or new rows, to groups of a model.")
 @command
 def predict(
     model: ModelFile,
@@ -119,7 +119,7 @@ def _write_new(model: Any, forest: Any, path: Path, teller: Teller) -> None:
     teller.say(f"wrote {path}: {counted(len(rows), 'tree')} with patterns that the model does not have")
 
 
-@app.command()
+@app.command(short_help="Turn trees into vectors for other learners.")
 @command
 def encode(
     model: ModelFile,

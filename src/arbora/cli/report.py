@@ -11,7 +11,7 @@ from .root import app
 from .terminal import Teller, command, usage
 
 
-@app.command()
+@app.command(short_help="Write one page on a saved model.")
 @command
 def report(
     model: opt.ModelFile,

@@ -7,6 +7,7 @@ import typer
 from typer.core import TyperCommand
 
 OTHER = "Other options"
+WRITTEN = dict.fromkeys(("output", "save", "report", "picture"), "Results")  # what any command writes
 
 
 class GroupedCommand(TyperCommand):
@@ -19,8 +20,10 @@ class GroupedCommand(TyperCommand):
             record = param.get_help_record(ctx)
             if record is not None:
                 is_argument = param.param_type_name == "argument"
-                group = "Arguments" if is_argument else getattr(param, "rich_help_panel", None) or OTHER
-                groups.setdefault(group, []).append(record)
+                panel = getattr(param, "rich_help_panel", None) or WRITTEN.get(str(param.name), OTHER)
+                group = "Arguments" if is_argument else panel
+                name, told = record
+                groups.setdefault(group, []).append((name.partition(" <")[0] if is_argument else name, told))
         if set(groups) <= {"Arguments", OTHER}:
             groups = {"Options" if group == OTHER else group: records for group, records in groups.items()}
         for group in sorted(groups, key=lambda group: group == OTHER):

@@ -13,7 +13,7 @@ from .terminal import INTERRUPTED, Interrupts, Teller, command, fail, print_json
 N_FOLDS = 3  # to estimate the error by, where classes are large enough
 
 
-@app.command("train-classifier")
+@app.command("train-classifier", short_help="Train a classifier of trees, and estimate its error.")
 @command
 def train_classifier(
     paths: opt.Paths,

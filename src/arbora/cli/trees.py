@@ -11,7 +11,7 @@ from .root import app
 from .terminal import Teller, command, print_json, usage
 
 
-@app.command()
+@app.command(short_help="Describe the trees: sizes, depths, labels, classes.")
 @command
 def info(
     paths: Paths,
@@ -44,7 +44,7 @@ def info(
         show.show_forest(facts)
 
 
-@app.command()
+@app.command(short_help="List the formats that can be read, and their options.")
 @command
 def formats(as_json: Json = False) -> None:
     """List the formats: what becomes a tree, the suffixes of files, and the options for --read.
@@ -63,7 +63,7 @@ def formats(as_json: Json = False) -> None:
         show.show_formats(facts)
 
 
-@app.command()
+@app.command(short_help="Read trees and write them to one file, or to a store.")
 @command
 def convert(
     paths: Annotated[

@@ -34,7 +34,7 @@ def _setting(name: str, help: str, **more: Any) -> Any:
     return typer.Option(name, help=help, show_default=False, **more)
 
 
-@app.command()
+@app.command(short_help="Follow a stream of trees: a line of JSON per tree.")
 @command
 def watch(
     model: ModelFile,
@@ -106,7 +106,7 @@ def watch(
             raise typer.Exit(INTERRUPTED)
 
 
-@app.command()
+@app.command(short_help="Compute the lines of arbora watch again from its log.")
 @command
 def replay(
     log: Annotated[Path, typer.Argument(metavar="FOLDER", help="A folder that arbora watch --log made.")],
