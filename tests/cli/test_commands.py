@@ -353,6 +353,19 @@ def test_tables_of_every_suffix_agree(corpus: Path, tmp_path: Path, suffix: str)
     assert all(c["name"] and c["skeleton"] and 0 < c["rules"][0]["coverage"] <= 1 for c in clusters)
 
 
+def test_acceleration_reaches_the_model(corpus: Path, tmp_path: Path) -> None:
+    models = []
+    for n, more in enumerate(((), ("--acceleration", "squarem"))):
+        saved = tmp_path / f"{n}.arbora"
+        run("cluster", corpus, *FAST, "--init", "random", "--max-iter", 12, *more, "--save", saved)
+        models.append(arbora.load(saved))
+    plain, fast = models
+    assert fast.acceleration == "squarem"
+    assert plain.acceleration is None
+    assert fast.history_[:2] == plain.history_[:2]
+    assert fast.history_ != plain.history_
+
+
 @pytest.mark.parametrize(
     ("option", "value", "param", "wanted"),
     [

@@ -18,11 +18,18 @@ class _Killed(BaseException):
     """What a kill is to the code that it hits."""
 
 
-@pytest.mark.parametrize("model", [HiddenTreeMixture(3, 2, init="kmeans", n_init=3), HiddenTree(3, n_init=2)])
+@pytest.mark.parametrize(
+    "model",
+    [
+        HiddenTreeMixture(3, 2, init="kmeans", n_init=3, max_iter=4),
+        HiddenTree(3, n_init=2, max_iter=4),
+        HiddenTree(3, max_iter=9, acceleration="squarem"),
+    ],
+)
 @pytest.mark.parametrize("kill_at", [1, 6, 8])
 def test_resumed_fit_is_that_of_a_run_without_a_break(tmp_path, monkeypatch, model, kill_at):
     forest = make_documents(6, random_state=0)
-    model.set_params(max_iter=4, tol=0, random_state=0)
+    model.set_params(tol=0, random_state=0)
     whole = clone(model).fit(forest)
     monkeypatch.setattr(fit_checkpoint, "EVERY", 0.0)
     steps = []

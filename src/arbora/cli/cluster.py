@@ -36,6 +36,7 @@ def cluster(
     n_init: opt.Starts = None,
     max_iter: opt.MaxIter = None,
     tol: opt.Tol = None,
+    acceleration: opt.AccelerationOption = None,
     n_slots: opt.Slots = None,
     content: opt.Content = None,
     update: opt.UpdateOption = None,
@@ -90,10 +91,10 @@ def cluster(
 
     asked = given(
         components=components, states=states, direction=direction, tied=tied or None, absent=absent,
-        structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter, tol=tol, n_slots=n_slots,
-        content=content, update=update, sweeps=sweeps, chains=chains, concentration=concentration,
-        labels=labels or None, noise_cost=noise_cost, search=search, memory=memory, scheduler=scheduler,
-        checkpoint=checkpoint, known=known, constraints=constraints, steer=steer,
+        structure=structure, prior=prior, init=init, n_init=n_init, max_iter=max_iter, tol=tol,
+        acceleration=acceleration, n_slots=n_slots, content=content, update=update, sweeps=sweeps, chains=chains,
+        concentration=concentration, labels=labels or None, noise_cost=noise_cost, search=search, memory=memory,
+        scheduler=scheduler, checkpoint=checkpoint, known=known, constraints=constraints, steer=steer,
     )  # fmt: skip
     kind = settle(kind, asked)
     check_jobs(jobs)

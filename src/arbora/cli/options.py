@@ -90,6 +90,7 @@ def defaults(name: str) -> dict[str, Any]:
     return {name.arg: value.value for name, value in every if isinstance(value, ast.Constant)}
 
 
+Acceleration = StrEnum("Acceleration", ["squarem"])  # ways to need fewer iterations of EM
 DEFAULTS = defaults("HiddenTreeMixture")
 INFINITE = defaults("InfiniteHiddenTreeMixture")
 
@@ -325,6 +326,10 @@ Tol = Annotated[
         help="EM ends when an iteration gains less than this, in nats per tree.",
         rich_help_panel=EM,
     ),
+]
+AccelerationOption = Annotated[
+    Acceleration | None,
+    setting("--acceleration", of="acceleration", unless="none", help="Fewer iterations of EM.", rich_help_panel=EM),
 ]
 Slots = Annotated[
     int | None,

@@ -69,7 +69,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "parameters"),
         cluster="mixture",
         about="hidden trees",
-        options=("components", *_TREE, "content", "init", *_EM, *_PASSES, "known", "constraints"),
+        options=("components", *_TREE, "content", "init", *_EM, "acceleration", *_PASSES, "known", "constraints"),
         warm_up=(
             {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0},
             {"n_components": 2, "n_states": 2, "max_iter": 2, "random_state": 0, "direction": "down"},
@@ -93,7 +93,7 @@ MODELS = {
         ("clusters", "probabilities", "codes", "parameters"),
         cluster="single",
         about="root states of one hidden tree",
-        options=(*_TREE, "content", *_EM, *_PASSES),
+        options=(*_TREE, "content", *_EM, "acceleration", *_PASSES),
     ),
     "TopographicMap": Model(
         "hidden_tree.topographic",

@@ -33,6 +33,7 @@ from .slot_rates import slot_hits
 from .starts import STARTS
 
 log = logging.getLogger(__name__)
+ACCELERATIONS = (None, "squarem")
 Floats = NDArray[np.float64]
 
 
@@ -58,6 +59,7 @@ class FiniteMixture(KnownClasses, FittedMixture):
     n_init: int = 1
     warm_start: bool = False
     learning_decay: float = 0.7
+    acceleration: str | None = None
     checkpoint: str | os.PathLike[str] | None = None
     verbose: int = 0
 
@@ -75,6 +77,7 @@ class FiniteMixture(KnownClasses, FittedMixture):
         check_count("n_init", self.n_init, MOST_STARTS)
         check_count("max_iter", self.max_iter)
         check_choice("init", self.init, STARTS)
+        check_choice("acceleration", self.acceleration, ACCELERATIONS)
         check_number("tol", self.tol, 0.0, np.inf)
         check_number("tol_per_node", self.tol_per_node, 0.0, np.inf)
         check_number("learning_decay", self.learning_decay, 0.5, 1.0)
@@ -165,7 +168,9 @@ class FiniteMixture(KnownClasses, FittedMixture):
             def keep(state: EMResult[MixtureParams], number: int = number, best: Any = best) -> None:
                 saved.write(Progress(number, best, state), rng, at_once=False)
 
-            result = fitting.run(batch, now, priors, self.max_iter, least_gain, bool(self.verbose), keep)
+            result = fitting.run(
+                batch, now, priors, self.max_iter, least_gain, bool(self.verbose), keep, self.acceleration
+            )
             if result.interrupted:
                 saved.write(Progress(number, best, result), rng)
             if best is None or result.history[-1] > best.history[-1]:

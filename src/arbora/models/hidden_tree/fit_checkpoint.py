@@ -15,7 +15,7 @@ import numpy as np
 
 from ...errors import ModelFileError, SettingError
 from ...files.container import read_container, write_container
-from ...inference.em import EMResult
+from ...inference.em import EMResult, Leap
 from ...inference.records import put, take
 from ...inference.schedules import generator_state
 from ..model_file import plain
@@ -52,8 +52,10 @@ class FitCheckpoint:
             raise ModelFileError(f"{self.path}: checkpoint version {version}, wanted {VERSION}; resume it with its own")
         try:
             self._compare(header["settings"])
-            kept = ((header[name], take(arrays, name)) for name in ("best", "current"))
-            best, current = (_unpack(told, values, tables, n_components) for told, values in kept)
+            kept = (
+                (header[name], *(take(arrays, x) for x in (name, f"{name}_before"))) for name in ("best", "current")
+            )
+            best, current = (_unpack(told, (now, before), tables, n_components) for told, now, before in kept)
             n_done = header["n_done"]
             if type(n_done) is not int or n_done < 0 or (best is None) != (n_done == 0):
                 raise ValueError("its numbers of starts make no sense")
@@ -80,9 +82,14 @@ class FitCheckpoint:
         header["generator"] = plain(generator_state(rng))
         arrays: dict[str, Any] = {}
         for name, result in (("best", progress.best), ("current", progress.current)):
-            header[name] = None if result is None else [result.history, result.converged, result.interrupted]
-            if result is not None:
-                arrays |= put(name, {"weight": result.params.weight, **tm.named(result.params.tree)})
+            if result is None:
+                header[name] = None
+                continue
+            before, longest = result.leap
+            header[name] = [result.history, result.converged, result.interrupted, longest]
+            arrays |= put(name, {"weight": result.params.weight, **tm.named(result.params.tree)})
+            if before is not None:
+                arrays |= put(f"{name}_before", {"weight": before.weight, **tm.named(before.tree)})
         write_container(self.path, "fit", VERSION, header, arrays)
         self.written_at = time.monotonic()
 
@@ -96,9 +103,23 @@ def state_digest(random_state: np.random.Generator | np.random.RandomState) -> s
     return f"generator {hashlib.sha256(json.dumps(plain(state)).encode()).hexdigest()[:16]}"
 
 
-def _unpack(told: Any, arrays: Mapping[str, Any], tables: tm.Arrays, n_components: int) -> Result | None:
+def _unpack(
+    told: Any, arrays: tuple[Mapping[str, Any], Mapping[str, Any]], tables: tm.Arrays, n_components: int
+) -> Result | None:
+    """A result from its header and the arrays of its parameters, and of those before, if there are some."""
     if told is None:
         return None
+    params, before = (_params(some, tables, n_components) if some else None for some in arrays)
+    if params is None:
+        raise ValueError("it has no parameters")
+    history, converged, interrupted, *more = told  # files of fits without acceleration may end here
+    leap = Leap(before, float(more[0]) if more else 1.0)
+    if not leap.longest >= 1.0:
+        raise ValueError("its longest step makes no sense")
+    return EMResult(params, [float(value) for value in history], bool(converged), bool(interrupted), leap)
+
+
+def _params(arrays: Mapping[str, Any], tables: tm.Arrays, n_components: int) -> MixtureParams:
     for name, table in tm.named(tables).items():
         values = arrays[name]
         sound = values.shape == (*table.shape, n_components) and values.dtype == np.float64
@@ -107,6 +128,4 @@ def _unpack(told: Any, arrays: Mapping[str, Any], tables: tm.Arrays, n_component
     weight = arrays["weight"]
     if weight.shape != (n_components,) or not np.isclose(weight.sum(), 1.0) or not (weight >= 0).all():
         raise ValueError("the weights of the components are not what they should be")
-    params = MixtureParams(weight, tm.unnamed(tables, arrays))
-    history, converged, interrupted = told
-    return EMResult(params, [float(value) for value in history], bool(converged), bool(interrupted))
+    return MixtureParams(weight, tm.unnamed(tables, arrays))

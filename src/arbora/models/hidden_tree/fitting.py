@@ -2,6 +2,7 @@
 
 import logging
 from collections.abc import Callable
+from functools import partial
 from typing import Any
 
 import numpy as np
@@ -12,6 +13,7 @@ from ...forest.trees import Trees
 from ...inference.em import EMResult, run_em
 from ...progress import Progress
 from . import tree_model as tm
+from .acceleration import extrapolated
 from .passes import Batch, MixtureCounts, MixtureParams
 from .starts import PATTERN_STEPS, START_STEPS, cluster_start, pattern_start
 
@@ -83,6 +85,7 @@ def run(
     least_gain: float,
     verbose: bool,
     keep: Callable[[EMResult[MixtureParams]], None] | None = None,
+    acceleration: str | None = None,
 ) -> EMResult[MixtureParams]:
     """One run of EM, or the rest of one; it ends at a gain below `least_gain`, and `keep` sees every iteration."""
     model = batch.model
@@ -107,6 +110,8 @@ def run(
             tol=least_gain,
             history=start.history,
             report=report,
+            extrapolate=None if acceleration is None else partial(extrapolated, model),
+            leap=start.leap,
         )
 
 

@@ -71,6 +71,9 @@ class HiddenTreeMixture(LearntStates):
     tol_per_node : float, default 0.01
         From clusters of patterns, EM also ends when an iteration gains less than this many nats per node.  Later
         iterations raise the likelihood and make the clusters worse (docs/choose-a-model.md).  0 continues until `tol`.
+    acceleration : {"squarem"} or None, default None
+        "squarem" extrapolates every second iteration of EM (Varadhan and Roland 2008), unless the objective would fall.
+        It takes fewer iterations where EM is slow, and may end at another optimum.
     content : "auto", None or dict, default "auto"
         Columns of content that the model takes beside the label, with a family for each: "categorical", "flag",
         "gaussian", "poisson" or "bag", as ``{"length": "gaussian", "words": "bag"}``.  "auto" takes all that the trees
@@ -182,6 +185,7 @@ class HiddenTreeMixture(LearntStates):
         max_iter: int = 200,
         tol: float = 1e-3,
         tol_per_node: float = 0.01,
+        acceleration: str | None = None,
         content: str | dict[str, str | None] | None = "auto",
         n_slots: int | None = None,
         warm_start: bool = False,
@@ -215,6 +219,7 @@ class HiddenTreeMixture(LearntStates):
         self.max_iter = max_iter
         self.tol = tol
         self.tol_per_node = tol_per_node
+        self.acceleration = acceleration
         self.content = content
         self.n_slots = n_slots
         self.warm_start = warm_start

@@ -60,6 +60,9 @@ class HiddenTree(HiddenTreeMixture):
         Most iterations of EM.
     tol : float, default 1e-3
         EM ends when an iteration gains less than this many nats per tree.
+    acceleration : {"squarem"} or None, default None
+        "squarem" extrapolates every second iteration of EM (Varadhan and Roland 2008), unless the objective would fall.
+        It takes fewer iterations where EM is slow, and may end at another optimum.
     content : "auto", None or dict, default "auto"
         Columns of content that the model takes beside the label, with a family for each: "categorical", "flag",
         "gaussian", "poisson" or "bag", as ``{"length": "gaussian", "words": "bag"}``.  "auto" takes all that the trees
@@ -163,6 +166,7 @@ class HiddenTree(HiddenTreeMixture):
         n_init: int = 1,
         max_iter: int = 200,
         tol: float = 1e-3,
+        acceleration: str | None = None,
         content: str | dict[str, str | None] | None = "auto",
         n_slots: int | None = None,
         warm_start: bool = False,
@@ -196,6 +200,7 @@ class HiddenTree(HiddenTreeMixture):
             n_init=n_init,
             max_iter=max_iter,
             tol=tol,
+            acceleration=acceleration,
             content=content,
             n_slots=n_slots,
             warm_start=warm_start,
