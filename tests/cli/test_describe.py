@@ -1,5 +1,6 @@
 """`arbora describe`: every option changes what it names, and what is printed bare is the artefact itself."""
 
+import csv
 import json
 from pathlib import Path
 
@@ -61,6 +62,22 @@ def test_names_held_out_trees_and_outputs(folder: Path) -> None:
     assert json.loads(out.read_text()) == [first, second]
     only = run("describe", folder / "m.arbora", folder / "docs", "--only", "paths", "-q").stdout
     assert "skeleton" not in only
+
+
+def test_clusters_are_named_where_they_are_found(folder: Path) -> None:
+    (folder / "called.csv").write_text("cluster,name\n1,theirs\n7,nobody\n")
+    outputs = ("--report", folder / "page.html", "--output", folder / "rows.csv")
+    words = ("cluster", folder / "docs", "-k", 2, "--names", folder / "called.csv", *outputs)
+    done = run(*words, "--json")
+    assert done.exit_code == 0, done.output
+    first, second = json.loads(done.stdout)["summary"]["clusters"]
+    assert first["name"] != second["name"] == "theirs"
+    assert "--names: there is no cluster 7; clusters are 0 to 1" in done.stderr
+    assert "theirs" in (folder / "page.html").read_text()
+    with (folder / "rows.csv").open() as rows:
+        assert {row["cluster_name"] for row in csv.DictReader(rows) if row["cluster"] == "1"} == {"theirs"}
+    (folder / "called.csv").write_text("cluster,name\nfirst,theirs\n")
+    assert "wanted a whole number" in run(*words).stderr
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,7 @@
 
 from enum import Enum
 from pathlib import Path
-from typing import Any
+from typing import Annotated, Any
 
 import typer
 
@@ -18,6 +18,15 @@ WITH_CHAINS = ("auto", *(name for name in OPTIONS if "chains" in OPTIONS[name]))
 AUTO = opt.Kind["auto"]
 NOT_OF_MODELS = ("components", "memory", "scheduler")
 NAMES = {"states": "n_states", "sweeps": "n_iter", "chains": "n_chains"}  # of the models, where they are others
+ClusterNames = Annotated[
+    Path | None,
+    typer.Option(
+        "--names",
+        metavar="FILE.csv",
+        help="Names for clusters, in place of those made from patterns: columns cluster and name.",
+        rich_help_panel=opt.WRITING,
+    ),
+]
 
 
 @app.command()
@@ -62,6 +71,7 @@ def cluster(
     known: opt.Known = None,
     constraints: opt.Constraints = None,
     steer: opt.Steer = None,
+    names: ClusterNames = None,
     quiet: opt.Quiet = False,
     as_json: opt.Json = False,
 ) -> None:
@@ -103,8 +113,9 @@ def cluster(
         if content is not None:
             inputs = reading.find(paths, format, columns.reading_options(content, inputs.format, inputs.typed()))
         targets = results.Outputs(output, save, report, picture)
-        others = [files.table_of(classes), known, constraints, steer]
+        others = [files.table_of(classes), known, constraints, steer, names]
         targets.check([*inputs.files, *others], checkpoint, kind in WITH_CHAINS)
+        called = {} if names is None else files.read_names(names)
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
         if content is not None:
             asked["content"] = columns.setting(content, forest)
@@ -124,7 +135,7 @@ def cluster(
         fitted = fitted._replace(
             told=[*fitted.told, *told], warned=[*fitted.warned, *warned], facts={**fitted.facts, **facts}
         )
-        results.tell(forest, fitted, targets, command_line(), as_json, teller)
+        results.tell(forest, fitted, targets, command_line(), as_json, teller, called)
     if fitted.interrupted:
         raise typer.Exit(INTERRUPTED)
 

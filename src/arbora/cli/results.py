@@ -1,8 +1,9 @@
 """What a clustering leaves behind: tables, model, picture, page, and the summary on stdout."""
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 from typing import Any, NamedTuple, cast
 
 import numpy as np
@@ -12,7 +13,7 @@ from ..evaluate.summary import Summary, summarise
 from ..forest.trees import Trees
 from ..models.assignments import Assignments
 from ..models.merging import coarser_levels
-from ..models.patterns import Namer
+from ..models.patterns import GroupName, Namer
 from ..report import write_report
 from ..report.group_names import describe_groups
 from . import files, levels, show
@@ -46,8 +47,16 @@ class Outputs(NamedTuple):
             files.need_matplotlib()
 
 
-def tell(forest: Trees, fitted: Fitted, outputs: Outputs, command_line: str, as_json: bool, teller: Teller) -> None:
-    """Write every output and print the summary."""
+def tell(
+    forest: Trees,
+    fitted: Fitted,
+    outputs: Outputs,
+    command_line: str,
+    as_json: bool,
+    teller: Teller,
+    called: Mapping[int, str] = MappingProxyType({}),
+) -> None:
+    """Write every output and print the summary; `called` are names of clusters in place of our own."""
     model = fitted.model
     with teller.working("summing up"):
         chosen = _for_summary(forest, teller)
@@ -57,7 +66,7 @@ def tell(forest: Trees, fitted: Fitted, outputs: Outputs, command_line: str, as_
         found = assigned(fitted._replace(assignments=whole and whole.take(chosen)), some, labels)
         coarser = coarser_levels(model, labels)
         namer = Namer(some)
-        described = describe_groups(namer, labels)
+        described = _renamed(describe_groups(namer, labels), called, teller)
         summary = summarise(
             some,
             labels,
@@ -100,6 +109,14 @@ def tell(forest: Trees, fitted: Fitted, outputs: Outputs, command_line: str, as_
     written = [str(path) for path in outputs if path is not None]
     if written:
         teller.say(f"wrote {', '.join(written)}")
+
+
+def _renamed(described: Sequence[GroupName], called: Mapping[int, str], teller: Teller) -> list[GroupName]:
+    """The descriptions of clusters with the names that were given."""
+    for number in called:
+        if number >= len(described):
+            teller.warn(f"--names: there is no cluster {number}; clusters are 0 to {len(described) - 1}")
+    return [one._replace(name=called.get(k, one.name)) for k, one in enumerate(described)]
 
 
 def _for_summary(forest: Trees, teller: Teller) -> NDArray[np.int64]:

@@ -168,7 +168,7 @@ def _codes(named: Named, column: int) -> list[int]:
 def _phrase(named: Named, column: int) -> tuple[str, set[int]] | None:
     """A column in words, and the labels it names; None if it adds nothing to a simpler one."""
     family, codes = named.table.families[named.keys[column, 0]], _codes(named, column)
-    if MISSING_CODE in codes or UNSEEN_CODE in codes:
+    if family not in SIMPLE or MISSING_CODE in codes or UNSEEN_CODE in codes:
         return None
     labels = {named.vocabulary[code - FIRST_LABEL] for code in codes if code >= FIRST_LABEL}
     json = is_json(named.vocabulary) and not labels.isdisjoint(JSON_WORDS)  # not so of XML beside JSON
