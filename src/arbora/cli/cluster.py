@@ -113,7 +113,7 @@ def cluster(
         if content is not None:
             inputs = reading.find(paths, format, columns.reading_options(content, inputs.format, inputs.typed()))
         targets = results.Outputs(output, save, report, picture)
-        others = [files.table_of(classes), known, constraints, steer, names]
+        others = [files.table_of(classes), known, constraints, steer, None if names is None else str(names)]
         targets.check([*inputs.files, *others], checkpoint, kind in WITH_CHAINS)
         called = {} if names is None else files.read_names(names)
         forest = reading.open_trees(inputs, skip_bad, classes, quiet, memory)
