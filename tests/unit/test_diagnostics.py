@@ -573,3 +573,9 @@ def test_cuts_of_a_linkage_with_ties_are_nested() -> None:
     assert [len(np.unique(cut)) for cut in cuts] == list(range(1, 41))
     for coarse, fine in pairwise(cuts):
         assert len(np.unique(np.stack([coarse, fine]), axis=1).T) == fine.max() + 1
+
+
+def test_groups_are_numbered_by_size_and_equal_ones_as_before():
+    group = np.array([[0, 1, 1, 2, 3, 3, 4], [0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 3, 4, 5, 6]], np.int32)
+    kernels.sort_by_size(group, np.array([5, 3, 7]), group)
+    assert group.tolist() == [[2, 0, 0, 3, 1, 1, 4], [0, 0, 0, 1, 1, 1, 2], [0, 1, 2, 3, 4, 5, 6]]

@@ -3,11 +3,13 @@
 import contextlib
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
 from arbora import Forest, ReadError
 from arbora.io import read_brackets, read_conllu, read_elastic, read_newick, read_python
+from arbora.io.builder import Columns, Fault
+from arbora.io.formats import newick
 from tests import examples
 
 
@@ -85,6 +87,44 @@ def test_newick_options(tmp_path):
     for bins in ([], [1, 1], [2, 1], [float("nan"), 1]):
         with pytest.raises(ReadError, match="wanted one edge or more, increasing"):
             read_newick(tmp_path, length_bins=bins)
+
+
+@given(
+    st.lists(
+        st.sampled_from(
+            [*"(),;: 'ab", "(a,b)", "(,)c;", "(a:1,b:.5e-3)c:2.;", "a;", ":1e5", ":nan", "\n", "\u2003", "é"]
+        ),
+        max_size=12,
+    ).map("".join),
+    st.sampled_from([None, "none"]),
+    st.sampled_from([{}, {"a": "Alpha", "c": "b"}]),
+)
+@example("(a,b)c;(a,b:0.1 )c:1;", None, {})
+@example("(a,b):1c;", None, {})
+@example(":1(a,b);", None, {})
+@example(";", None, {})
+def test_newick_at_once_reads_as_name_by_name(text, unnamed, full):
+    naming, found = newick.Naming(unnamed, None, full), []
+    at_once = Columns()
+    assert newick.add_plain_trees(text, naming, at_once) or not at_once.depth
+    for columns in (at_once, Columns()):
+        if columns is not at_once or not columns.depth:  # a text that needs a closer look
+            with contextlib.suppress(Fault):
+                newick.add_trees(text, 0, len(text), naming, columns)
+        words = [*columns.words, *[None] * 2]
+        found.append((columns.depth, [words[code] for code in columns.label], len(columns.name)))
+    assert found[0] == found[1]
+
+
+def test_newick_at_once_takes_what_is_common(tmp_path, monkeypatch):
+    text = "((a:0.1,b)c:1e-3,(a,,d)) ;\n(b,c)a;b;" * 40
+    assert newick.add_plain_trees(text, newick.Naming(None, None), Columns())
+    (tmp_path / "a.nwk").write_text(text)
+    forest = read_newick(tmp_path)
+    monkeypatch.setattr(newick, "add_plain_trees", lambda *_: False)
+    again = read_newick(tmp_path)
+    assert forest.n_trees == 120
+    assert all(forest[t] == again[t] for t in range(120))
 
 
 def test_newick_names(tmp_path):

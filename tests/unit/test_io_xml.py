@@ -109,6 +109,48 @@ def test_encodings(tmp_path, encoding):
     assert tree(read_xml, tmp_path, text.encode(encoding)) == expect(("é", ["ü"]))
 
 
+PLAIN = [
+    "<b/>",
+    """<b x = '>"'/>""",
+    """<n:c y="='">""",
+    "</n:c >",
+    "t > &amp; ",
+    "&#32;",
+    " ",
+    "\r\n",
+    "!",
+    "?",
+    "é<é\n/>",
+]
+PIECES = [*PLAIN, "<!-- <b/> -->", "<?p <b/>?>", "<![CDATA[<b/>]]>"]
+
+
+@given(st.lists(st.sampled_from(PIECES), max_size=8).map("".join), st.booleans())
+@example("<!-- <b/> -->", False)
+@example("".join(PLAIN), True)
+@example("".join(PLAIN), False)
+@example("&#32;", True)
+def test_plain_documents_need_not_be_written(inside, rich):
+    markup = xml.Markup("prefix", rich, "kind" if rich else None, 256)
+    for prologue in ("", "\n", '<?xml version="1.0" encoding="UTF-8"?>\n', "<!DOCTYPE a>"):
+        data = f'{prologue}<a xmlns:n="u">{inside}</a>'.encode()
+        with contextlib.suppress(etree.XMLSyntaxError):
+            root = etree.fromstring(data, etree.XMLParser(**xml._SAFE))
+            plain, found = xml.plain_text(data, rich), []
+            for text in (plain, None):
+                columns, batch = xml.Columns(), xml._Batch(markup)
+                batch.add(root, columns) if text is None else batch.add_text(text, columns)
+                batch.flush(columns)
+                found.append(columns.build(None)[0])
+            assert found[0] == found[1]
+            assert plain is None or ("<!" not in inside and not prologue.startswith("<!"))
+
+
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-8-sig", "utf-16", "utf-16-le", "utf-16-be"])
+def test_other_encodings_are_not_plain(encoding):
+    assert (xml.plain_text("<一>t<b/></一>".encode(encoding), False) is None) == (encoding != "utf-8")
+
+
 def test_many_files_share_one_vocabulary(tmp_path, monkeypatch):
     monkeypatch.setattr(xml, "BATCH_BYTES", 50)  # so that there are several batches
     for n in range(40):

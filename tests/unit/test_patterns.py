@@ -191,3 +191,11 @@ def test_no_trees():
         ab.TreePatterns().fit([])
     model = ab.TreePatterns().fit(["a", ("a", ["b"])])
     assert model.transform([]).shape == (0, model.n_features_out_)
+
+
+def test_children_that_come_in_another_order_than_their_slots():
+    parent, slot = np.array([2, 2, 6, 6, 5, 6, -1]), np.array([4, 1, 3, 7, 0, 2, -1])
+    forest = ab.Forest(parent=parent, slot=slot, label=np.zeros(7, int), tree_start=np.array([0, 7]), vocabulary=["a"])
+    start, child = fm.children_by_slot(forest)
+    found = [child[start[u] : start[u + 1]].tolist() for u in range(7)]
+    assert found == [[], [], [1, 0], [], [], [4], [5, 2, 3]]

@@ -63,12 +63,23 @@ def search(source: Source, formats: Sequence[str], every: bool = False) -> Found
     not_read: Counter[str] = Counter()
     seen: set[str] = set()
     files, twice = list[str](), list[str]()
+    folders = dict[str, str]()
     for item in items:
         for path in _expand(item, formats, every, not_read):
-            real = path if is_url(path) else os.path.realpath(path)
+            real = path if is_url(path) else _real(path, folders)
             (twice if real in seen else files).append(path)
             seen.add(real)
     return Found(files, not_read, twice)
+
+
+def _real(path: str, folders: dict[str, str]) -> str:
+    """A path without links; `folders` holds those of the folders so far, which take longer than the file."""
+    folder, name = os.path.split(path)
+    if name in ("", ".", "..") or os.path.islink(path):
+        return os.path.realpath(path)
+    if folder not in folders:
+        folders[folder] = os.path.realpath(folder)
+    return os.path.join(folders[folder], name)
 
 
 def report(found: Found, where: str) -> None:
@@ -119,10 +130,11 @@ def _expand(path: str, formats: Sequence[str], every: bool, not_read: Counter[st
 def _of_folder(folder: str, formats: Sequence[str], every: bool, not_read: Counter[str]) -> list[str]:
     """The files below a folder that have one of these formats, one for each real file."""
     real: dict[str, str] = {}
+    folders = dict[str, str]()
     for path in sorted(_below(folder, not_read), key=lambda path: (os.path.islink(path), path)):
         reason = _reason_against(path, folder, formats, every)
         if reason is None:
-            real.setdefault(os.path.realpath(path), path)
+            real.setdefault(_real(path, folders), path)
         else:
             not_read[reason] += 1
     return sorted(real.values())

@@ -16,7 +16,8 @@ def mix(h, x):
 def grow(old, size):
     """A longer copy of a one-dimensional array."""
     new = np.empty(size, old.dtype)
-    new[: old.shape[0]] = old
+    for x in range(old.shape[0]):  # a slice would compile the message of its error, for longer than all the rest
+        new[x] = old[x]
     return new
 
 

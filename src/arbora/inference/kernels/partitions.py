@@ -11,6 +11,8 @@ import numpy as np
 
 from ...jit import jit
 
+NOWHERE = np.int64(-1)  # a literal would compile `_move` once more
+
 
 class Target(NamedTuple):
     """What a partition is fitted to: distinct draws with their weights, and the f of the loss."""
@@ -55,16 +57,24 @@ def number_groups(names, n_names, group_out):
 def sort_by_size(group, n_groups, group_out):
     """Number the groups of each draw by decreasing size; groups of one size stay in the order they had."""
     n_draws, n_data = group.shape
+    first = np.zeros(n_data + 2, np.int64)  # by size: the number of the first group that has it
     for s in range(n_draws):
         size = np.zeros(n_groups[s], np.int64)
         for n in range(n_data):
             size[group[s, n]] += 1
-        order = np.argsort(np.arange(n_groups[s]) - size * n_groups[s])  # all keys differ, so any sort will do
+        for k in range(n_groups[s]):
+            first[size[k]] += 1
+        above = 0
+        for z in range(n_data, -1, -1):
+            above += first[z]
+            first[z] = above - first[z]
         number = np.empty(n_groups[s], np.int32)
         for k in range(n_groups[s]):
-            number[order[k]] = k
+            number[k] = first[size[k]]
+            first[size[k]] += 1
         for n in range(n_data):
             group_out[s, n] = number[group[s, n]]
+        first[:] = 0
 
 
 @jit
@@ -143,7 +153,7 @@ def _move(n, to, target, fit):
 def place_all(group, target, fit):
     """Seat every datum in the group it is given."""
     for n in range(group.shape[0]):
-        _move(n, group[n], target, fit)
+        _move(n, np.int64(group[n]), target, fit)
 
 
 @jit
@@ -171,7 +181,7 @@ def _n_slots(fit):
 def _seat(n, target, fit):
     """Move a datum to the group where it costs least, a new one included; returns the change of the objective."""
     old = fit.group[n]
-    _move(n, -1, target, fit)
+    _move(n, NOWHERE, target, fit)
     price = np.empty(_n_slots(fit) if old < 0 else max(_n_slots(fit), old + 1))
     _price(n, target, fit, price)
     best = old if old >= 0 else 0
@@ -247,9 +257,14 @@ def _rival(members, target):
 @jit
 def _break_up(rng, k, target, fit):
     """Dissolve group k around two of its members who disagree, and seat the rest anew; undone unless it pays."""
-    members = np.flatnonzero(fit.group == k)
-    if members.shape[0] < 2:
+    if fit.size[k] < 2:
         return 0.0
+    members = np.empty(fit.size[k], np.int64)
+    x = 0
+    for n in range(fit.group.shape[0]):
+        if fit.group[n] == k:
+            members[x] = n
+            x += 1
     shuffle(rng, members)
     rival = _rival(members, target)
     if rival == members[0]:  # they are together in every draw
@@ -258,11 +273,13 @@ def _break_up(rng, k, target, fit):
     for g in range(fit.table.shape[0]):
         change += 2.0 * target.row_weight[g] * target.value[fit.table[g, k]]
     for n in members:
-        _move(n, -1, target, fit)
-    free = np.flatnonzero(fit.size == 0)[:2]  # k is free now
-    for x in range(free.shape[0]):
-        _move(rival if x == 1 else members[0], free[x], target, fit)
-        change -= target.value[1]  # a datum alone: f(1) - 2 f(1)
+        _move(n, NOWHERE, target, fit)
+    x = 0
+    for free in range(fit.size.shape[0]):
+        if fit.size[free] == 0 and x < 2:  # k is free now
+            _move(rival if x == 1 else members[0], free, target, fit)
+            change -= target.value[1]  # a datum alone: f(1) - 2 f(1)
+            x += 1
     for again in range(2):  # seat the rest, then let each think again
         for n in members:
             if again == 1 or fit.group[n] < 0:

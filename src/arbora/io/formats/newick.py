@@ -6,6 +6,8 @@ from bisect import bisect_left, bisect_right
 from collections.abc import Mapping, Sequence
 from typing import NamedTuple
 
+import numpy as np
+
 from ...forest.forest import Forest
 from ...forest.node_columns import MISSING
 from ..builder import Columns, Fault, label_code
@@ -20,7 +22,15 @@ _TOKEN = re.compile(rf"\s*(?:'([^']*(?:''[^']*)*)'|({_NAME}))?\s*(?::\s*({_NAME}
 _COMMENT_EDGE = re.compile(r"'[^']*(?:''[^']*)*'|[\[\]]")  # a name in quotes may have brackets in it,
 _INNER_EDGE = re.compile(r"[\[\]]")  # and a comment an apostrophe
 _ANNOTATION = re.compile(r"'[^']*(?:''[^']*)*'|\[&([^\[\]]*)\]|\[[^\[\]]*\]")  # of BEAST and NHX; not in quoted names
+# Possessive, so that a text made to do harm takes no longer than another.
+_PLAIN_LENGTH = re.compile(r":\s*+[+-]?+(?:[0-9]++\.?+[0-9]*+|\.[0-9]++)(?:[eE][+-]?[0-9]++)?+(?=\s*+[),;])")
+_NO_SIGNS = bytes(sorted(set(range(256)) - set(b"(),;")))
+_SPACE = re.compile(r"\s")
+_ODD = re.compile(r"[\[\]:']")
 _PAIR = re.compile(r"([^\s=,:&]+)=(\{[^}]*\}|\"[^\"]*\"|[^,:\[\]]+)")
+
+EMPTY = -9  # no code of a label: there is no name
+AT_ONCE = 400  # characters; arrays cost more than they save on a shorter text
 
 
 class Naming(NamedTuple):
@@ -150,6 +160,9 @@ def add_trees(
     text: str, start: int, end: int, naming: Naming, columns: Columns, annotations: Annotations | None = None
 ) -> None:
     """Append the trees of a part of a text without comments."""
+    plain = naming.length_bins is None and (annotations is None or not annotations.asked)
+    if plain and end - start >= AT_ONCE and add_plain_trees(text[start:end], naming, columns):
+        return
     depth, label = columns.depth, columns.label
     stack: list[int] = []  # the open inner nodes, by their place in the columns
     closed = -1  # the inner node whose name comes next; -1 where a new node must start
@@ -180,6 +193,39 @@ def add_trees(
             columns.end_tree()
         elif sign != "," or not stack:
             raise _fault(text, token, _wanted(sign, len(stack)))
+
+
+def add_plain_trees(text: str, naming: Naming, columns: Columns) -> bool:
+    """Append trees without quoted names all at once; False, and nothing appended, where a text needs a closer look."""
+    text = _PLAIN_LENGTH.sub("", text)
+    if _ODD.search(text):
+        return False
+    sign = np.frombuffer(text.encode(errors="replace").translate(None, _NO_SIGNS), np.uint8)
+    names = text.replace("(", ",").replace(")", ",").replace(";", ",").split(",")  # before each sign, and at the end
+    bare = {name: name.strip() for name in set(names)}
+    if bare[names.pop()] or not len(sign) or any(map(_SPACE.search, bare.values())):
+        return False
+    code_of = dict.fromkeys(bare, EMPTY)
+    code_of.update((name, columns.words[naming.full.get(word, word)]) for name, word in bare.items() if word)
+    code = np.fromiter(map(code_of.__getitem__, names), np.int64, len(names))
+    named = code != EMPTY
+    code[~named] = label_code(columns.words, naming.unnamed)
+    opening, closing, ending = sign == ord("("), sign == ord(")"), sign == ord(";")
+    after_end, after_closing = np.append(True, ending[:-1]), np.append(False, closing[:-1])
+    level = np.cumsum(opening.astype(np.int32) - closing)  # brackets that are open after each sign
+    depth = np.append(0, level[:-1])
+    legal = np.where(opening, ~named & ~after_closing, np.where(ending, depth == 0, depth > 0))
+    if not (legal.all() and ending[-1] and (named | ~after_end | ~ending).all()):
+        return False
+    node = np.flatnonzero(opening | ~after_closing)
+    # The brackets of one depth open and close in turns, so sorted by depth they meet; a name is after its bracket.
+    first, last = np.flatnonzero(opening), np.flatnonzero(closing)
+    code[first[np.argsort(depth[first], kind="stable")]] = code[last[np.argsort(level[last], kind="stable")] + 1]
+    columns.depth += depth[node].tolist()
+    columns.label += code[node].tolist()
+    for _ in range(int(ending.sum())):
+        columns.end_tree()
+    return True
 
 
 def _label(token: re.Match[str], name: str | None, naming: Naming, columns: Columns) -> int:

@@ -40,6 +40,9 @@ _SAFE: dict[str, Any] = {
 }
 # Drawn once a process: nobody can prepare names that collide in the table of names, and labels do not depend on it.
 _SEED = int(np.random.SeedSequence().generate_state(1, np.uint64)[0] >> 2)
+_DECLARATION = re.compile(
+    rb"""<\?xml\s+version=["']1\.[01]["'](?:\s+encoding=["'](?i:utf-8|us-ascii)["'])?(?:\s+standalone=["'](?:yes|no)["'])?\s*\?>\s*"""
+)
 MOST_SAID = 200  # characters of what the parser says
 _HAS_MARKUP = re.compile(r"<|&(?!#)")
 
@@ -147,13 +150,17 @@ class Documents:
                 columns.end_tree()
                 return
             raise _syntax_fault(error, max_depth) from None
-        _settle_entities(root)
+        plain = plain_text(data, self.markup.text is not None)
+        if plain is None:
+            _settle_entities(root)
         if max_depth < self.parser_depth:
             check_depth(root, max_depth)
         if self.markup.namespaces == "keep" or self.asked:
             add_elements(root, self.markup, columns, self.asked)
-        else:
+        elif plain is None:
             self.batch.add(root, columns)
+        else:
+            self.batch.add_text(plain, columns)
 
     def flush(self, columns: Columns) -> None:
         """Append the nodes of the documents that were kept back."""
@@ -182,7 +189,10 @@ class _Batch:
 
     def add(self, root: Any, columns: Columns) -> None:
         """Keep one document; its nodes come with the next flush."""
-        text = etree.tostring(root, encoding="utf-8", with_tail=False)
+        self.add_text(etree.tostring(root, encoding="utf-8", with_tail=False), columns)
+
+    def add_text(self, text: bytes, columns: Columns) -> None:
+        """Keep one document that is plain."""
         self.texts.append(text)
         self.n_bytes += len(text)
         columns.end_tree()
@@ -205,6 +215,17 @@ class _Batch:
         if self.markup.attributes:  # declarations of namespaces look like attributes
             depth, label = depth[label != MISSING], label[label != MISSING]
         columns.extend(depth, label)
+
+
+def plain_text(data: bytes, with_text: bool) -> bytes | None:
+    """What the scan needs of a well-formed document: its bytes, if it would find in them what the parser finds."""
+    declaration = _DECLARATION.match(data)
+    text = data[declaration.end() :] if declaration else data
+    if not text.startswith(b"<") or text[1] == 0:  # UTF-16 begins with a < and a zero
+        return None
+    if (b"!" in text and b"<!" in text) or (b"?" in text and b"<?" in text):  # one character is found faster than two
+        return None
+    return None if with_text and b"&" in text else text  # a reference may stand for a blank
 
 
 def _code(kind: int, name: str, markup: Markup, columns: Columns) -> int:

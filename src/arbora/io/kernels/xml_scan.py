@@ -1,7 +1,7 @@
-"""Nodes of an XML text in the plain form that libxml2 writes: UTF-8, no comments, `<` and `>` only around tags.
+"""Nodes of a well-formed XML text in UTF-8 without comments, instructions and sections, such as libxml2 writes.
 
 Looking at every element through its Python wrapper costs more than the parse itself; writing the parsed document back
-and running these loops over the bytes costs a fraction of it.
+and running these loops over the bytes costs a fraction of it.  Most files are plain already and need not be written.
 """
 
 import numpy as np
@@ -51,13 +51,15 @@ def scan(data, with_attributes, with_text):
                 i += 1
             else:  # name="value"
                 start = i
-                while data[i] != 61:
+                while data[i] != 61 and data[i] > 32:
                     i += 1
                 if with_attributes:
                     depth[n], kind[n], span[n, 0], span[n, 1] = level, ATTRIBUTE, start, i
                     n += 1
-                quote = data[i + 1]
-                i += 2
+                while data[i] != 34 and data[i] != 39:
+                    i += 1
+                quote = data[i]
+                i += 1
                 while data[i] != quote:
                     i += 1
                 i += 1

@@ -6,7 +6,6 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.preprocessing import normalize
 from sklearn.utils.extmath import randomized_svd
@@ -81,6 +80,8 @@ def cluster_features(
     n_tries: int = 1,
 ) -> NDArray[np.int64]:
     """Clusters of rows by k-means, the best of some k-means++ starts; some may stay empty."""
+    from sklearn.cluster import KMeans  # not at the top: it imports much, and some fits begin otherwise
+
     seed = int(rng.integers(2**31 - 1))
     means = KMeans(n_clusters=min(n_clusters, features.shape[0]), init="k-means++", n_init=n_tries, random_state=seed)
     with warnings.catch_warnings(), threadpool_limits(1):  # rows so short that threads only wait for each other

@@ -86,7 +86,7 @@ def occurrences(forest: Forest, family: str, code: NDArray[Any], below: NDArray[
         return Occurrences(Keys(2 * np.arange(n + 1), pair.ravel()), every)
     if family == "paths":
         return Occurrences(Keys(*kernels.path_keys(forest.parent, code, LONGEST_PATH)), every)
-    child_start, child = kernels.children(forest.parent, forest.slot)
+    child_start, child = children_by_slot(forest)
     if family == "sets":
         return Occurrences(Keys(*kernels.set_keys(child_start, child, code)), every)
     if family == "bigrams":
@@ -99,6 +99,16 @@ def occurrences(forest: Forest, family: str, code: NDArray[Any], below: NDArray[
     symbol[start[:-1]] = code
     symbol[inner] = (code if below is None else below)[child]
     return Occurrences(Keys(start, symbol), every)
+
+
+def children_by_slot(forest: Forest) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+    """Children of each node by slot: offsets and nodes."""
+    start, child, unsorted = kernels.children(forest.parent, forest.slot)
+    if unsorted.any():  # sorted here, not in the kernel: numba compiles a sort for longer than all else in it
+        place = np.flatnonzero(np.repeat(unsorted, np.diff(start)))
+        own = child[place]
+        child[place] = own[np.lexsort((forest.slot[own], forest.parent[own]))]
+    return start, child
 
 
 def find_patterns(forest: Forest, families: Sequence[str]) -> dict[str, FamilyPart]:

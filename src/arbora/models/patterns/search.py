@@ -9,7 +9,6 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 from scipy import sparse
-from sklearn.cluster import KMeans
 from sklearn.exceptions import ConvergenceWarning
 from sklearn.utils.extmath import randomized_svd
 
@@ -66,6 +65,8 @@ def directions(rows: Any, seed: int) -> Floats:
 
 def kmeans_start(features: Floats, n_groups: int, rng: np.random.Generator) -> Ints:
     """Groups by k-means from one start."""
+    from sklearn.cluster import KMeans  # not at the top: most fits do without, and it imports much
+
     n = len(features)
     seed = int(rng.integers(2**31 - 1))
     if n_groups >= n:

@@ -14,7 +14,7 @@ from ....inference.kernels.draws import draw_by_logs, draw_side
 from ....inference.kernels.two_data import choose_two
 from ....jit import jit
 from .group_merges import absorb_group, joined_marginal, log_sizes, put_group
-from .group_sweeps import Groups, n_groups_of
+from .group_sweeps import LEFT, RIGHT, UNDRAWN, Groups, n_groups_of, two_columns
 from .log_marginals import log_marginal, log_rise
 
 
@@ -145,7 +145,7 @@ def split_or_merge_blocks(rng, blocks, tables, groups, n_slots):
     sides = Groups(
         np.full(groups.label.shape[0], -1, np.int64),
         np.zeros((tables.alpha.shape[0], 2), np.int32),
-        np.column_stack((tables.log_alpha, tables.log_alpha)),
+        two_columns(tables.log_alpha),
         np.zeros((blocks.total.shape[1], 2), np.int64),
         np.zeros(2, np.int64),
     )
@@ -160,12 +160,12 @@ def split_or_merge_blocks(rng, blocks, tables, groups, n_slots):
         for s in range(2):
             m = sides.size[s]
             gain += (2 * s - 1) * (tables.log_weight[m + blocks.n_trees[b]] - tables.log_weight[m])
-        side[x], log_chance = draw_side(rng, gain, -1 if splitting else int(groups.label[b] == two))
+        side[x], log_chance = draw_side(rng, gain, UNDRAWN if splitting else np.int64(groups.label[b] == two))
         log_q += log_chance
         move_block(blocks, tables, sides, b, side[x], 1)
     n_merged = n_groups_of(groups, n_slots) - (0 if splitting else 1)
     log_ratio = log_sizes(tables, sides.size[0], sides.size[1], n_merged) - log_q
-    log_ratio -= tables.power * joined_marginal(tables, sides.count, sides.total, 0, 1)
+    log_ratio -= tables.power * joined_marginal(tables, sides.count, sides.total, LEFT, RIGHT)
     if math.log(1.0 - rng.random()) >= (log_ratio if splitting else -log_ratio):
         return False
     if not splitting:
@@ -174,8 +174,8 @@ def split_or_merge_blocks(rng, blocks, tables, groups, n_slots):
     new = 0
     while groups.size[new] > 0:
         new += 1
-    put_group(groups, sides, 0, one)
-    put_group(groups, sides, 1, new)
+    put_group(groups, sides, LEFT, one)
+    put_group(groups, sides, RIGHT, np.int64(new))
     groups.label[second] = new
     for x in range(others.shape[0]):
         if side[x] == 1:

@@ -7,7 +7,20 @@ import numpy as np
 from ....inference.kernels.draws import draw_side
 from ....inference.kernels.two_data import choose_two
 from ....jit import jit
-from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, log_with, move_tree, n_groups_of
+from .group_sweeps import (
+    LEFT,
+    MERGED,
+    PUT,
+    REJECTED,
+    RIGHT,
+    SPLIT,
+    UNDRAWN,
+    Groups,
+    log_with,
+    move_tree,
+    n_groups_of,
+    two_columns,
+)
 
 
 @jit
@@ -63,34 +76,36 @@ def split_or_merge(rng, rows, tables, groups, n_slots):
     blank = Groups(
         np.full(1, -1, np.int64),
         np.zeros((tables.alpha.shape[0], 2), np.int32),
-        np.column_stack((tables.log_alpha, tables.log_alpha)),
+        two_columns(tables.log_alpha),
         np.zeros((rows.size.shape[1], 2), np.int64),
         np.zeros(2, np.int64),
     )
     side = np.zeros(others.shape[0], np.int64)
-    move_tree(rows, tables, blank, first, 0, 1)
-    move_tree(rows, tables, blank, second, 1, 1)
+    move_tree(rows, tables, blank, first, LEFT, PUT)
+    move_tree(rows, tables, blank, second, RIGHT, PUT)
     log_q = 0.0
     for x in range(others.shape[0]):
         n = others[x]
-        gain = tables.power * (log_predictive(rows, tables, blank, n, 1) - log_predictive(rows, tables, blank, n, 0))
+        gain = tables.power * (
+            log_predictive(rows, tables, blank, n, RIGHT) - log_predictive(rows, tables, blank, n, LEFT)
+        )
         for s in range(2):
             m = blank.size[s]
             gain += (2 * s - 1) * (tables.log_weight[m + 1] - tables.log_weight[m])
-        side[x], log_chance = draw_side(rng, gain, -1 if splitting else int(groups.label[n] == two))
+        side[x], log_chance = draw_side(rng, gain, UNDRAWN if splitting else np.int64(groups.label[n] == two))
         log_q += log_chance
-        move_tree(rows, tables, blank, n, side[x], 1)
+        move_tree(rows, tables, blank, n, side[x], PUT)
     n_merged = n_groups_of(groups, n_slots) - (0 if splitting else 1)
     log_ratio = log_sizes(tables, blank.size[0], blank.size[1], n_merged) - log_q
-    log_ratio -= tables.power * joined_marginal(tables, blank.count, blank.total, 0, 1)
+    log_ratio -= tables.power * joined_marginal(tables, blank.count, blank.total, LEFT, RIGHT)
     if math.log(1.0 - rng.random()) >= (log_ratio if splitting else -log_ratio):
         return REJECTED
     if splitting:
         new = 0
         while groups.size[new] > 0:
             new += 1
-        put_group(groups, blank, 0, one)
-        put_group(groups, blank, 1, new)
+        put_group(groups, blank, LEFT, one)
+        put_group(groups, blank, RIGHT, np.int64(new))
         groups.label[second] = new
         for x in range(others.shape[0]):
             if side[x] == 1:
@@ -117,7 +132,7 @@ def absorb_group(tables, groups, a, b):
     for j in range(groups.count.shape[0]):
         if groups.count[j, b] > 0:
             groups.count[j, a] += groups.count[j, b]
-            groups.logs[j, a] = log_with(tables, j, groups.count[j, a])
+            groups.logs[j, a] = log_with(tables, j, np.int64(groups.count[j, a]))
             groups.count[j, b] = 0
             groups.logs[j, b] = tables.log_alpha[j]
     for f in range(groups.total.shape[0]):
@@ -155,7 +170,6 @@ def _joined_with(tables, groups, a, n_slots, gain_out):
         gain_out[k, a] = gain_out[a, k]
 
 
-@jit
 def merge_best(tables, groups, n_slots, least, always):
     """Merge the pair that raises log P most, again and again; pairs (kept, gone) and the gain of each.
 

@@ -14,6 +14,9 @@ from ....inference.kernels.draws import draw_by_logs
 from ....jit import jit
 
 REJECTED, SPLIT, MERGED = 0, 1, 2
+# Of one type with numbers that are computed: for each literal, a kernel would compile once more.
+PUT, TAKE, UNDRAWN = np.int64(1), np.int64(-1), np.int64(-1)
+LEFT, RIGHT = np.int64(0), np.int64(1)  # the two sides of a split
 
 
 class Rows(NamedTuple):
@@ -85,17 +88,26 @@ def seat(rows, tables, label, n_slots):
     for j in range(n_patterns):
         for k in range(n_slots):
             c = count[j, k]
-            logs[j, k] = log_with(tables, j, c) if c > 0 else tables.log_alpha[j]
+            logs[j, k] = log_with(tables, j, np.int64(c)) if c > 0 else tables.log_alpha[j]
     return label.copy(), count, logs, total, size
+
+
+@jit
+def two_columns(x):
+    """The same column twice."""
+    out = np.empty((x.shape[0], 2))
+    for j in range(x.shape[0]):
+        out[j, 0] = out[j, 1] = x[j]
+    return out
 
 
 @jit
 def move_tree(rows, tables, groups, n, k, sign):
     """Put tree n into slot k (+1) or take it out (-1)."""
     for e in range(rows.start[n], rows.start[n + 1]):
-        j = rows.column[e]
+        j = np.int64(rows.column[e])
         groups.count[j, k] += sign
-        c = groups.count[j, k]
+        c = np.int64(groups.count[j, k])
         groups.logs[j, k] = log_with(tables, j, c) if c > 0 else tables.log_alpha[j]
     for f in range(rows.size.shape[1]):
         groups.total[f, k] += sign * rows.size[n, f]
@@ -110,11 +122,11 @@ def score_groups(rows, tables, groups, n, n_slots, score_out):
     own = groups.label[n]
     mine = 0.0
     for e in range(rows.start[n], rows.start[n + 1]):
-        j = rows.column[e]
+        j = np.int64(rows.column[e])
         for k in range(n_slots):
             score_out[k] += groups.logs[j, k]
         if own >= 0:
-            mine += log_with(tables, j, groups.count[j, own] - 1)
+            mine += log_with(tables, j, np.int64(groups.count[j, own]) - 1)
     if own >= 0:
         score_out[own] = mine
     for f in range(rows.size.shape[1]):
@@ -173,8 +185,8 @@ def sweep(rng, rows, tables, groups, todo, mode):
             continue
         n_moved += 1
         n_groups = others + (1 if groups.size[new] == 0 else 0)
-        move_tree(rows, tables, groups, n, own, -1)
-        move_tree(rows, tables, groups, n, new, 1)
+        move_tree(rows, tables, groups, n, own, TAKE)
+        move_tree(rows, tables, groups, n, new, PUT)
         groups.label[n] = new
         if n_groups == n_slots:
             return x + 1, n_moved

@@ -96,7 +96,7 @@ def hash_keys(start, symbol, seed):
 
 @jit
 def children(parent, slot):
-    """Children of each node by slot: offsets and nodes."""
+    """Children of each node as they come: offsets, nodes, and which nodes have them in another order than of slots."""
     n = parent.shape[0]
     start = np.zeros(n + 1, np.int64)
     for u in range(n):
@@ -114,12 +114,7 @@ def children(parent, slot):
                 unsorted[p] = True
             child[filled[p]] = u
             filled[p] += 1
-    for p in range(n):
-        if unsorted[p]:
-            own = child[start[p] : start[p + 1]].copy()
-            order = np.argsort(slot[own], kind="mergesort")
-            child[start[p] : start[p + 1]] = own[order]
-    return start, child
+    return start, child, unsorted
 
 
 @jit

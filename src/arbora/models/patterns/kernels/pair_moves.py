@@ -11,15 +11,29 @@ import math
 import numpy as np
 
 from ....inference.kernels.draws import draw_side
-from ....jit import jit
+from ....jit import inlined, jit
 from .group_merges import absorb_group, joined_marginal, log_sizes, put_group
-from .group_sweeps import MERGED, REJECTED, SPLIT, Groups, move_tree, n_groups_of, score_groups
+from .group_sweeps import (
+    LEFT,
+    MERGED,
+    PUT,
+    REJECTED,
+    RIGHT,
+    SPLIT,
+    TAKE,
+    UNDRAWN,
+    Groups,
+    move_tree,
+    n_groups_of,
+    score_groups,
+    two_columns,
+)
 
 SHARED_OUT = 3
 N_CONTESTS = 8  # of 1, 2, 4, ... trees, the one most like the first of the pair wins
 
 
-@jit
+@inlined
 def _choose_pair(rng, features):
     """A tree, and that of 1, 2, 4, ... others which is most like it."""
     n = features.shape[0]
@@ -36,7 +50,7 @@ def _choose_pair(rng, features):
     return first, second
 
 
-@jit
+@inlined
 def _members(rng, label, first, second):
     """The other trees of both groups in random order."""
     one, two = label[first], label[second]
@@ -55,31 +69,31 @@ def _members(rng, label, first, second):
     return others
 
 
-@jit
+@inlined
 def _launch(rng, rows, tables, first, second, others):
     """Two sides, a tree of the pair in each, and the others put to them one after another by their predictives."""
     sides = Groups(
         np.full(rows.start.shape[0] - 1, -1, np.int64),
         np.zeros((tables.alpha.shape[0], 2), np.int32),
-        np.column_stack((tables.log_alpha, tables.log_alpha)),
+        two_columns(tables.log_alpha),
         np.zeros((rows.size.shape[1], 2), np.int64),
         np.zeros(2, np.int64),
     )
     score = np.empty(2)
-    move_tree(rows, tables, sides, first, 0, 1)
-    move_tree(rows, tables, sides, second, 1, 1)
+    move_tree(rows, tables, sides, first, LEFT, PUT)
+    move_tree(rows, tables, sides, second, RIGHT, PUT)
     for x in range(others.shape[0]):
         n = others[x]
         score_groups(rows, tables, sides, n, 2, score)
         gain = tables.power * (score[1] - score[0])
         gain += _log_odds(tables, sides.size[0], sides.size[1])
-        side, _ = draw_side(rng, gain, -1)
-        move_tree(rows, tables, sides, n, side, 1)
+        side, _ = draw_side(rng, gain, UNDRAWN)
+        move_tree(rows, tables, sides, n, side, PUT)
         sides.label[n] = side
     return sides
 
 
-@jit
+@inlined
 def _log_odds(tables, x, y):
     """Log prior odds of the second of two sides with so many trees."""
     weight = tables.log_weight
@@ -101,23 +115,23 @@ def _scan(rng, rows, tables, sides, others, wanted):
         score_groups(rows, tables, sides, n, 2, score)
         gain = tables.power * (score[1] - score[0])
         gain += _log_odds(tables, sides.size[0] - (own == 0), sides.size[1] - (own == 1))
-        side, log_chance = draw_side(rng, gain, wanted[x] if forced else -1)
+        side, log_chance = draw_side(rng, gain, wanted[x] if forced else UNDRAWN)
         log_q += log_chance
         if side != own:
-            move_tree(rows, tables, sides, n, own, -1)
-            move_tree(rows, tables, sides, n, side, 1)
+            move_tree(rows, tables, sides, n, own, TAKE)
+            move_tree(rows, tables, sides, n, side, PUT)
             sides.label[n] = side
     return log_q
 
 
-@jit
+@inlined
 def _restore(rows, tables, sides, others, launched):
     """The sides as they were launched."""
     for x in range(others.shape[0]):
         n = others[x]
         if sides.label[n] != launched[x]:
-            move_tree(rows, tables, sides, n, sides.label[n], -1)
-            move_tree(rows, tables, sides, n, launched[x], 1)
+            move_tree(rows, tables, sides, n, sides.label[n], TAKE)
+            move_tree(rows, tables, sides, n, launched[x], PUT)
             sides.label[n] = launched[x]
 
 
@@ -129,16 +143,16 @@ def _split_value(tables, groups, a, b, n_merged):
     )
 
 
-@jit
+@inlined
 def _settle(groups, sides, others, one, two):
     """Put both sides into slots."""
-    put_group(groups, sides, 0, one)
-    put_group(groups, sides, 1, two)
+    put_group(groups, sides, LEFT, one)
+    put_group(groups, sides, RIGHT, two)
     for x in range(others.shape[0]):
         groups.label[others[x]] = two if sides.label[others[x]] == 1 else one
 
 
-@jit
+@inlined
 def _pair_move(rng, rows, tables, groups, features, mode):
     """Pick two trees; split their group or merge their two, or share the trees of their two out anew.
 
@@ -172,11 +186,11 @@ def _pair_move(rng, rows, tables, groups, features, mode):
             return MERGED
         _restore(rows, tables, sides, others, launched)
     log_there = _scan(rng, rows, tables, sides, others, wanted[:0])
-    new = _split_value(tables, sides, 0, 1, n_merged)
+    new = _split_value(tables, sides, LEFT, RIGHT, n_merged)
     if log_u >= new - now - log_there + log_back:
         return REJECTED
     if splitting:
-        two = 0
+        two = LEFT  # the first slot
         while groups.size[two] > 0:
             two += 1
         groups.label[second] = two
