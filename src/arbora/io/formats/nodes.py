@@ -233,7 +233,8 @@ def _batches(names: _Names, asked: Asked, max_bytes: int, path: str) -> Iterator
             yield from _of_table(parquet.ParquetFile(file), names, asked)
         except (pa.ArrowException, OSError, RecursionError, ValueError) as error:
             said = str(error).partition("\n")[0][:_MOST_SAID]
-            raise Fault(f"it is damaged or not parquet ({said}); write it again") from None
+            todo = "save the table as .parquet, or pass it to Forest.from_table"
+            raise Fault(f"it is damaged or not parquet ({said}); {todo}") from None
 
     if path.lower().endswith(".gz") or not (is_url(path) or _is_regular(path)):  # which cannot be read from any place
         yield from of_file(pa.BufferReader(read_bytes(path, max_bytes)))
