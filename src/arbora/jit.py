@@ -1,4 +1,4 @@
-"""How kernels are compiled: `jit` for those called from Python, `inlined` for their helpers.
+"""How kernels are compiled: `jit` for those called from Python, `inlined` and `bare` for their helpers.
 
 Rules: nothing compiles at import; kernels release the GIL; ``fastmath`` may contract a*b+c and nothing else, because
 anything more turns the guards against 0/0 into nan.  ``ARBORA_NO_CACHE=1`` turns the on-disk cache off.
@@ -43,7 +43,22 @@ def inlined(function: F) -> F:
 
 def jit(function: F) -> F:
     """Compile a kernel lazily, at its first call."""
-    kernel = numba.njit(nogil=True, **_OPTIONS)(function)
+    return _compiled(function, counting=True)
+
+
+def bare(function: F) -> F:
+    """Compile a kernel that makes no arrays, without counting references to those that it gets.
+
+    References to each array of a tuple are counted, by two atomic operations, wherever the tuple is handed on.  In a
+    sampler's innermost loops, this takes more time than all else.
+    """
+    return _compiled(function, counting=False)
+
+
+def _compiled(function: F, counting: bool) -> F:
+    """The kernel of a function, with its cache on disk."""
+    options = _OPTIONS if counting else {**_OPTIONS, "_nrt": False}
+    kernel = numba.njit(nogil=True, **options)(function)
     if _CACHE and hasattr(kernel, "_cache"):  # a plain function under NUMBA_DISABLE_JIT
         _sources()
         kernel._cache = KernelCache(function)

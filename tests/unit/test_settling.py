@@ -3,11 +3,13 @@
 import numpy as np
 import pytest
 
+import arbora as ab
 from arbora.errors import ChainError
 from arbora.inference.chains import Settled, load_trace, run_chains
 from arbora.inference.convergence import rhat
 from arbora.inference.distribute import distributed
 from arbora.inference.verdict import Run, judge_chains
+from arbora.models.sampled import check_ending, rule_of
 
 N_DATA = 12
 
@@ -153,6 +155,73 @@ def test_a_limit_of_time_ends_the_run_at_a_look():
     assert trace.n_sweeps == (5,) * 4
     assert trace.settled is False
     assert not trace.interrupted
+
+
+class TwoLevels(TwoModes):
+    """A coarse level that never changes, and the two modes as the fine one."""
+
+    def draw(self, state):
+        return {"levels": np.stack([np.zeros(N_DATA, np.int64), state[1]])}
+
+
+def test_every_level_must_settle():
+    assert run(TwoLevels(0.5)).settled
+    assert run(TwoLevels(0.0), n_sweeps=200).settled is False  # the coarse level alone would pass
+
+
+def test_a_limit_of_time_alone_is_no_rule_of_agreement():
+    rule = Settled(every=5, max_time=0.0, agree=False)
+    trace = run(TwoModes(0.5), until=rule)
+    assert trace.n_sweeps == (5,) * 4
+    assert trace.settled is None
+    assert run(TwoModes(0.5), until=Settled(max_time=60.0, agree=False)).n_sweeps == (400,) * 4
+
+
+SAMPLERS = [
+    ab.DPGaussianMixture,
+    ab.NHCM,
+    ab.BHMC,
+    ab.RBHMC,
+    ab.PatternMixture,
+    ab.TreeGrammarMixture,
+    ab.InfiniteHiddenTreeMixture,
+]
+
+
+@pytest.mark.parametrize("kind", SAMPLERS)
+def test_every_sampler_takes_the_rule(kind):
+    assert rule_of(kind(until="settled", n_chains=2)) == Settled()
+    assert rule_of(kind(until="settled", n_chains=1)) is None
+    assert rule_of(kind(until="n_iter", n_chains=2)) is None
+    assert rule_of(kind(until="settled", n_chains=2, max_time=3.0)) == Settled(max_time=3.0)
+    assert rule_of(kind(until="n_iter", n_chains=2, max_time=3.0)) == Settled(max_time=3.0, agree=False)
+    for wrong in ({"until": "bored"}, {"max_time": -1.0}):
+        with pytest.raises(ValueError, match=next(iter(wrong))):
+            check_ending(kind(**wrong))
+
+
+TREES = [("a", ["b", "c"])] * 6 + [("d", ["e", "e"])] * 6
+TIMED = [
+    ab.DPGaussianMixture(),
+    pytest.param(ab.NHCM(), marks=pytest.mark.slow),
+    pytest.param(ab.BHMC(depth=2, thin=1), marks=pytest.mark.slow),
+    pytest.param(ab.RBHMC(depth=2, thin=1), marks=pytest.mark.slow),
+    pytest.param(ab.PatternMixture(), marks=pytest.mark.slow),
+    pytest.param(ab.TreeGrammarMixture(None, number="process"), marks=pytest.mark.slow),
+    pytest.param(ab.InfiniteHiddenTreeMixture(2), marks=pytest.mark.slow),
+]
+
+
+@pytest.mark.compiled
+@pytest.mark.filterwarnings("ignore::arbora.errors.ChainsDisagreeWarning")
+@pytest.mark.parametrize("model", TIMED, ids=lambda one: type(one).__name__)
+def test_fits_end_in_time(model):
+    """At the first look, of a budget of a hundred sweeps, whatever the chains say."""
+    rows = np.random.default_rng(0).normal(size=(20, 2))
+    data = rows if type(model) in SAMPLERS[:4] else TREES
+    model.set_params(n_iter=100, n_chains=2, n_jobs=None, random_state=0, max_time=0.0, until="n_iter").fit(data)
+    assert model.trace_.n_sweeps == (20, 20)
+    assert model.settled_ is None
 
 
 def test_what_the_rule_needs_is_said():

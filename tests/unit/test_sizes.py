@@ -48,7 +48,7 @@ def n_parameters(source: str) -> dict[str, int]:
         x.name: len(x.args.posonlyargs) + len(x.args.args) + len(x.args.kwonlyargs)
         for x in ast.walk(ast.parse(source))
         if isinstance(x, ast.FunctionDef)
-        and any(isinstance(one, ast.Name) and one.id in ("jit", "inlined") for one in x.decorator_list)
+        and any(isinstance(one, ast.Name) and one.id in ("jit", "bare", "inlined") for one in x.decorator_list)
     }
 
 

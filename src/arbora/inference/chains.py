@@ -56,8 +56,8 @@ def run_chains(
     is the same, bit for bit.  Ctrl-C ends the run after the sweep and returns what there is (in the burn-in, the state
     at hand as the only draw of each chain); a second one aborts.
 
-    `until` is a rule that ends the run before `n_sweeps`; it compares draws of ``label`` and the ``log_joint`` of all
-    chains, every few sweeps.  ``trace.settled`` says whether it did.
+    `until` is a rule that ends the run before `n_sweeps`; it compares draws of ``label`` or ``levels`` and the
+    ``log_joint`` of all chains, every few sweeps.  ``trace.settled`` says whether it did.
 
     `checkpoint` is a folder to which each chain is written every `checkpoint_every` seconds.  The same call resumes it;
     a larger `n_sweeps` or `n_chains` extends it; another seed, burn-in, thinning or `fingerprint` (name it after data
@@ -82,7 +82,7 @@ def run_chains(
         places.Interrupts() as interrupts,
         _place(sampler, plan, n_chains, n_workers, threads, interrupts, bar) as advance,
     ):
-        most, settled = n_sweeps, None if until is None else False
+        most, settled = n_sweeps, False if until is not None and until.agree else None
         for end in [n_sweeps] if until is None else until.looks(n_sweeps):
             records = [record for record in advance(end) if record.n_sweeps]
             if len(records) < n_chains or min(record.n_sweeps for record in records) < end:

@@ -2,8 +2,10 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from ..errors import ChainError
 from . import diagnostics
@@ -17,6 +19,8 @@ GROWTH = 4  # of the sweeps so far, this part is run before the next look, if it
 @dataclass(frozen=True)
 class Settled:
     """A rule that ends chains once they agree: the same test by which a verdict calls them sound.
+
+    Draws are of ``label``, one partition, or of ``levels``, several at once, of which each must settle.
 
     It looks at the draws that would be kept if the chains ended now, all chains at the same sweep, so the result
     depends on the seed alone.  All of this must hold:
@@ -41,6 +45,8 @@ class Settled:
     max_time : float or None, default None
         Seconds after which the run ends at the next look, settled or not.  The draws stay the same; their number then
         depends on the machine.
+    agree : bool, default True
+        Whether agreement ends the run.  Without it, only `max_time` does.
 
     Examples
     --------
@@ -52,6 +58,7 @@ class Settled:
     rhat: float = 1.05
     min_ess: float = MIN_ESS
     max_time: float | None = None
+    agree: bool = True
 
     def __post_init__(self) -> None:
         if isinstance(self.every, bool) or not isinstance(self.every, (int, np.integer)) or self.every < 1:
@@ -70,14 +77,22 @@ class Settled:
 
     def holds(self, trace: Trace) -> bool:
         """Whether the chains of this trace have settled."""
-        if "label" not in trace.names() or "log_joint" not in trace.info:
-            raise ChainError("the rule compares draws of 'label' and the 'log_joint'; the sampler has no such names")
-        if trace.n_chains < 2 or trace.n_draws < MIN_DRAWS:
+        names = trace.names()
+        if not {"label", "levels"} & set(names) or "log_joint" not in trace.info:
+            raise ChainError(
+                "the rule compares draws of 'label' or 'levels' and the 'log_joint'; the sampler has no such names"
+            )
+        if not self.agree or trace.n_chains < 2 or trace.n_draws < MIN_DRAWS:
             return False
         joint = trace.info["log_joint"][:, trace.draw_sweep]
         if not np.isfinite(joint).all() or rhat(joint) > self.rhat:  # the cheapest question first
             return False
-        report = diagnostics.check_chains(trace.stack("label"), joint, self.rhat, self.min_ess)
+        draws = trace.stack("label")[:, :, None] if "label" in names else trace.stack("levels")
+        return draws.shape[-1] > 1 and all(self._agree(draws[:, :, x], joint) for x in range(draws.shape[2]))
+
+    def _agree(self, labels: NDArray[Any], joint: NDArray[np.float64]) -> bool:
+        """Whether the chains have settled on one partition, [chain, draw, datum]."""
+        report = diagnostics.check_chains(labels, joint, self.rhat, self.min_ess)
         return report.agree and is_enough(report, self.rhat, self.min_ess)
 
 

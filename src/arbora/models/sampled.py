@@ -12,6 +12,7 @@ from ..inference.chains import Sampler, Trace, run_chains
 from ..inference.settling import Settled
 from ..inference.stability import Stability, group_stability
 from ..seeds import resolve_seed
+from .settings import check_choice, check_number
 
 Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
@@ -45,6 +46,23 @@ class DrawnPartitions(NamedTuple):
     def report(self) -> diagnostics.ChainReport:
         """Whether the chains agree."""
         return diagnostics.check_chains(self.label, log_joint=self.log_joint)
+
+
+#: Settings that say when chains end.
+ENDING = ("n_iter", "until", "max_time")
+
+
+def check_ending(model: Any) -> None:
+    """Raise unless the settings that say when chains end make sense."""
+    check_choice("until", model.until, ("settled", "n_iter"))
+    if model.max_time is not None:
+        check_number("max_time", model.max_time, 0.0, np.inf)
+
+
+def rule_of(model: Any, settles: bool = True) -> Settled | None:
+    """The rule that ends the chains of a model, by its settings; None where they run all sweeps."""
+    agree = settles and model.until == "settled" and model.n_chains > 1
+    return Settled(max_time=model.max_time, agree=agree) if agree or model.max_time is not None else None
 
 
 class Sampled:
@@ -134,12 +152,14 @@ def sample_chains(
     *,
     rng: np.random.Generator | None = None,
     threads: bool = False,
-    until: Settled | None = None,
+    settles: bool = True,
 ) -> Trace:
     """Run the chains of a model by its settings; without a whole number as seed they draw from `rng`.
 
-    Half of the sweeps are burn-in, unless the settings give a number or `until` a rule.
+    Half of the sweeps that are run are burn-in, unless the settings give a number.  Chains that cannot settle run to
+    their budget.
     """
+    until = rule_of(model, settles)
     fixed = model.n_iter // 2 if model.burn_in is None else model.burn_in
     seed = model.random_state
     trace = run_chains(

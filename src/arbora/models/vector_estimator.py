@@ -21,7 +21,7 @@ from ..inference.chains import Sampler, Trace
 from .file_checks import check_array, check_texts, check_whole
 from .model_file import SavedEstimator, plain, settings_text, versions
 from .rows import FARTHEST, Columns, measure, read_rows, tell_changed, tell_constant, units
-from .sampled import DrawnPartitions, central_draw, sample_chains, spread_out
+from .sampled import ENDING, DrawnPartitions, central_draw, check_ending, sample_chains, spread_out
 from .settings import MOST_CHAINS, check_choice, check_count, check_number
 
 log = logging.getLogger(__name__)
@@ -32,7 +32,7 @@ Scaling = Literal["columns", "common"] | None
 Estimate = Literal["least_squares", "vi", "best"]
 
 #: Settings that a run has beside those of its model; a checkpoint does not depend on them.
-SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
+SETTINGS = (*ENDING, "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
 MOST_COMPARED = 100  # draws among which a point estimate is sought
 
 
@@ -162,6 +162,7 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
         for name in ("n_iter", "thin"):
             check_count(name, getattr(self, name))
         check_count("n_chains", self.n_chains, MOST_CHAINS)
+        check_ending(self)
         burn_in = getattr(self, "burn_in", None)
         if burn_in is not None:
             check_number("burn_in", burn_in, 0, self.n_iter - 1)
@@ -186,6 +187,12 @@ class VectorEstimator(ClusterMixin, SavedEstimator):
                 where = f"level {level + 1}: " if len(reports) > 1 else ""
                 warn(where + report.verdict, ChainsDisagreeWarning)
                 return
+
+    @property
+    def settled_(self) -> bool | None:
+        """Whether the chains ended because they had settled on every level; None where they were not asked to."""
+        check_is_fitted(self, "trace_")
+        return self.trace_.settled
 
     # ---- the posterior, level by level --------------------------------------------------------------------------
 

@@ -76,8 +76,13 @@ class BHMC(VectorEstimator):
         log-likelihood.
     n_iter, thin, n_chains : int, default 1000, 5 and 4
         Sweeps of each chain, the step between draws that are kept, and the number of chains.
+    until : {"n_iter", "settled"}, default "n_iter"
+        "settled" ends the chains before `n_iter` sweeps once they agree on every level; docs/diagnostics.md has the
+        rule.
+    max_time : float or None, default None
+        Seconds after which the chains end.  The number of draws then depends on the machine.
     burn_in : int or None, default None
-        Sweeps that are not kept; None is half of them.
+        Sweeps that are not kept; None is half of those that are run.
     checkpoint : path or None, default None
         Folder in which chains are saved as they run, and from which an interrupted fit continues.
     n_jobs : int or None, default None
@@ -99,6 +104,8 @@ class BHMC(VectorEstimator):
         Component of each row in the chosen draw.
     variance_ : ndarray of shape (2,)
         Variance within components and of their means, of the chosen draw.
+    settled_ : bool or None
+        Whether the chains ended because they agreed; None if no rule was used.
     trace_ : Trace
         The draws; ``trace_.info`` holds their likelihoods.
 
@@ -150,6 +157,8 @@ class BHMC(VectorEstimator):
         start: Literal["ward", "prior"] = "ward",
         estimate: Estimate = "consensus",
         n_iter: int = 1000,
+        until: Literal["settled", "n_iter"] = "n_iter",
+        max_time: float | None = None,
         burn_in: int | None = None,
         thin: int = 5,
         n_chains: int = 4,

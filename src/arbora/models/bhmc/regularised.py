@@ -34,7 +34,7 @@ class RBHMC(BHMC):
         As in `BHMC`.
     component_variance, mean_variance, scaling, n_projected, start, estimate
         As in `BHMC`.
-    n_iter, burn_in, thin, n_chains, checkpoint, n_jobs, random_state, verbose
+    n_iter, until, max_time, burn_in, thin, n_chains, checkpoint, n_jobs, random_state, verbose
         As in `BHMC`.
 
     Attributes
@@ -81,6 +81,8 @@ class RBHMC(BHMC):
         start: Literal["ward", "prior"] = "ward",
         estimate: Estimate = "consensus",
         n_iter: int = 1000,
+        until: Literal["settled", "n_iter"] = "n_iter",
+        max_time: float | None = None,
         burn_in: int | None = None,
         thin: int = 5,
         n_chains: int = 4,

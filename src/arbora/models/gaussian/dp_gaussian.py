@@ -1,7 +1,7 @@
 """DPGaussianMixture: a Dirichlet-process mixture of Gaussians, the number of groups learnt."""
 
 import os
-from typing import Any
+from typing import Any, Literal
 
 from ..settings import check_number
 from ..vector_estimator import Estimate, Scaling
@@ -47,8 +47,13 @@ class DPGaussianMixture(GaussianHierarchy):
         `predict` answers -1 for rows that belong to a group never seen with more than this probability.
     n_iter, thin, n_chains : int, default 200, 1 and 4
         Sweeps of each chain, the step between draws that are kept, and the number of chains.
+    until : {"n_iter", "settled"}, default "n_iter"
+        "settled" ends the chains before `n_iter` sweeps once they agree; docs/diagnostics.md has the rule.  "n_iter"
+        runs all sweeps, as does a single chain.
+    max_time : float or None, default None
+        Seconds after which the chains end.  The number of draws then depends on the machine.
     burn_in : int or None, default None
-        Sweeps that are not kept; None is half of them.
+        Sweeps that are not kept; None is half of those that are run.
     n_jobs : int or None, default -1
         Threads that run the chains.  The result does not depend on it.
     checkpoint : path or None, default None
@@ -72,6 +77,8 @@ class DPGaussianMixture(GaussianHierarchy):
         Posterior mean and standard deviation of these cells.
     seated_ : Seated
         Cluster, surprise and more of each row that the last `partial_fit` took in.
+    settled_ : bool or None
+        Whether the chains ended because they agreed; None if no rule was used.
     trace_ : Trace
         The draws.  `n_groups_posterior`, `co_clustering`, `point_estimate` and `chain_report` summarise them.
 
@@ -105,6 +112,8 @@ class DPGaussianMixture(GaussianHierarchy):
         estimate: Estimate = "vi",
         novelty: float = 0.5,
         n_iter: int = 200,
+        until: Literal["settled", "n_iter"] = "n_iter",
+        max_time: float | None = None,
         burn_in: int | None = None,
         thin: int = 1,
         n_chains: int = 4,

@@ -36,7 +36,9 @@ class NHCM(GaussianHierarchy):
         What `labels_` holds: the draw closest to the co-clustering matrices of both levels, the draw of least expected
         variation of information summed over levels, or the draw of highest log joint.
     n_iter, burn_in, thin, n_chains, n_jobs, checkpoint, random_state, verbose
-        As in `DPGaussianMixture`.
+        As in `DPGaussianMixture`; `n_iter` is 300.
+    until, max_time : default "n_iter" and None
+        As in `DPGaussianMixture`; both levels must settle.
 
     Attributes
     ----------
@@ -89,6 +91,8 @@ class NHCM(GaussianHierarchy):
         estimate: Estimate = "least_squares",
         novelty: float = 0.5,
         n_iter: int = 300,
+        until: Literal["settled", "n_iter"] = "n_iter",
+        max_time: float | None = None,
         burn_in: int | None = None,
         thin: int = 1,
         n_chains: int = 4,

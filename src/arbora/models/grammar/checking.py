@@ -7,6 +7,7 @@ from numpy.typing import NDArray
 
 from ...errors import SettingError
 from ..file_checks import check_array, check_texts
+from ..sampled import check_ending
 from ..settings import check_choice, check_count, check_gamma, check_integer, check_number
 from . import backoff
 from .events import MAX_JUMP, ROOT, Alphabet
@@ -20,6 +21,7 @@ def check_settings(model: Any) -> None:
     if model.n_components is not None:
         check_count("n_components", model.n_components)
     check_choice("number", model.number, NUMBERS)
+    check_ending(model)
     if model.burstiness != "learn":
         if isinstance(model.burstiness, str):
             raise SettingError(f"burstiness={model.burstiness!r}; wanted 'learn' or a number of 0 or more")

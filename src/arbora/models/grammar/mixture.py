@@ -67,10 +67,11 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         Number of groups that the chains start from.
     n_split_merge : int, default 5
         Split or merge proposals per sweep.
-    n_iter, thin, n_chains : int, default 60, 1 and 4
-        Sweeps of each chain, the step between draws that are kept, and the number of chains.
+    n_iter, until, max_time, thin, n_chains : default 60, "n_iter", None, 1 and 4
+        Sweeps of each chain; whether it ends before, once chains have "settled" (docs/diagnostics.md), or after so many
+        seconds; the step between draws that are kept; the number of chains.
     burn_in : int or None, default None
-        Sweeps that are not kept; None is half of them.
+        Sweeps that are not kept; None is half of those that are run.
     checkpoint : path or None, default None
         Folder in which chains are saved as they run, and from which an interrupted fit continues.
     n_jobs : int or None, default None
@@ -180,6 +181,8 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         n_start: int = 20,
         n_split_merge: int = 5,
         n_iter: int = 60,
+        until: Literal["settled", "n_iter"] = "n_iter",
+        max_time: float | None = None,
         burn_in: int | None = None,
         thin: int = 1,
         n_chains: int = 4,
@@ -201,6 +204,8 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
         self.n_start = n_start
         self.n_split_merge = n_split_merge
         self.n_iter = n_iter
+        self.until = until
+        self.max_time = max_time
         self.burn_in = burn_in
         self.thin = thin
         self.n_chains = n_chains
@@ -313,10 +318,9 @@ class TreeGrammarMixture(ClusterMixin, ChainReader):
 
     def _fit_process(self, rng: np.random.Generator, forest: Trees, trees: fitting.CountedTrees) -> Self:
         """Sample partitions; the model is the draw closest to all others."""
-        settings = infinite.ChainPlan(
-            float(self.concentration), self.concentration_prior, self.n_start, self.n_split_merge
-        )
-        sampler, model = infinite.sampler_of(trees, rng, settings)
+        process = float(self.concentration), self.concentration_prior
+        plan = infinite.ChainPlan(*process, self.n_start, self.n_split_merge)
+        sampler, model = infinite.sampler_of(trees, rng, plan)
         trace = sample_chains(self, sampler, self._chain_name(forest) if self.checkpoint is not None else "", rng=rng)
         centre = infinite.central(trace)
         model = infinite.with_groups(trees, model, centre.label, int(centre.label.max()) + 1)

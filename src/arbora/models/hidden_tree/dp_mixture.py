@@ -15,7 +15,7 @@ from sklearn.utils.validation import check_is_fitted
 from ...errors import SettingError
 from ...forest.content_rows import LABEL
 from ...forest.trees import Trees
-from ...inference.chains import Settled, Trace
+from ...inference.chains import Trace
 from ...inference.diagnostics import NEW_GROUP
 from ...seeds import resolve_seed
 from ..assignments import Assignments
@@ -24,7 +24,7 @@ from ..forest_estimator import ForestEstimator, unseen_by_tree
 from ..merging import MergedByLoss, check_losses, expected_losses
 from ..model_file import plain, settings_text
 from ..patterns.constraints import Given, check_kept, read_constraints
-from ..sampled import Sampled, central_draw, sample_chains, spread_out
+from ..sampled import ENDING, Sampled, central_draw, check_ending, sample_chains, spread_out
 from ..settings import MOST_CHAINS, check_choice, check_count, check_gamma, check_integer, check_number
 from . import tree_model as tm
 from .conditioned_gibbs import conditioned
@@ -71,6 +71,7 @@ class InfiniteMixture(KnownClasses, Sampled, MergedByLoss, ClusterMixin, ForestE
     concentration: float
     n_iter: int
     until: Literal["settled", "n_iter"] = "n_iter"
+    max_time: float | None = None
     n_start: int
     n_chains: int
     random_state: Any
@@ -151,10 +152,9 @@ class InfiniteMixture(KnownClasses, Sampled, MergedByLoss, ClusterMixin, ForestE
             *(self.n_auxiliary, self.n_split_merge, self.hyperprior),
         )
         kind = self._sampler() if given is None else conditioned(self._sampler(), given)
-        ruled = self.until == "settled" and self.update == "gibbs" and self.n_chains > 1
         sampler = kind(batch, process, *self._starts(forest, batch.model))
         known = "" if given is None else f"; known {[plain(part) for part in given]}"
-        return sample_chains(self, sampler, self._fingerprint(forest) + known, until=Settled() if ruled else None)
+        return sample_chains(self, sampler, self._fingerprint(forest) + known, settles=self.update == "gibbs")
 
     def _sampler(self) -> Any:
         """The kind of chain."""
@@ -182,7 +182,7 @@ class InfiniteMixture(KnownClasses, Sampled, MergedByLoss, ClusterMixin, ForestE
         check_number("concentration", self.concentration, 1e-9, 1e9)
         check_number("novelty", self.novelty, 0.0, 1.0)
         check_choice("init", self.init, ("patterns", "kmeans"))
-        check_choice("until", self.until, ("settled", "n_iter"))
+        check_ending(self)
         check_choice("update", self.update, ("em", "gibbs"))
         burn_in = 0 if self.burn_in is None else self.burn_in
         check_number("burn_in", burn_in, 0, self.n_iter - 1)
@@ -194,7 +194,7 @@ class InfiniteMixture(KnownClasses, Sampled, MergedByLoss, ClusterMixin, ForestE
 
     def _fingerprint(self, forest: Trees) -> str:
         """What a checkpoint belongs to: the trees and every setting that shapes the chain."""
-        free = ("n_iter", "until", "burn_in", "thin", "n_chains", "n_jobs", "verbose", "checkpoint", "random_state")
+        free = (*ENDING, "burn_in", "thin", "n_chains", "n_jobs", "verbose", "checkpoint", "random_state")
         output = ("novelty", "encoding", "sparse_output")
         auto = ("content",) if self.get_params(deep=False).get("content") == "auto" else ()  # the trees decide
         text = ", ".join([settings_text(self, (*free, *output, *auto)), *self._marks()])

@@ -53,6 +53,8 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
     until : {"settled", "n_iter"}, default "settled"
         "settled" ends the chains of the exact sampler before `n_iter` sweeps once they agree, by the rule of
         `arbora.inference.settling.Settled`.  "n_iter" runs all sweeps, as do a single chain and ``update="em"``.
+    max_time : float or None, default None
+        Seconds after which the chains end.  The number of draws then depends on the machine.
     burn_in : int or None, default None
         Sweeps that are not kept; None is half of those that are run.
     thin : int, default 1
@@ -196,6 +198,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         update: Literal["em", "gibbs"] = "gibbs",
         n_iter: int = 30,
         until: Literal["settled", "n_iter"] = "settled",
+        max_time: float | None = None,
         burn_in: int | None = None,
         thin: int = 1,
         n_start: int = 10,
@@ -233,6 +236,7 @@ class InfiniteHiddenTreeMixture(TransformerMixin, InfiniteMixture):
         self.update = update
         self.n_iter = n_iter
         self.until = until
+        self.max_time = max_time
         self.burn_in = burn_in
         self.thin = thin
         self.n_start = n_start

@@ -6,6 +6,7 @@ import numpy as np
 
 from ...errors import SettingError
 from ..file_checks import check_array
+from ..sampled import check_ending
 from ..settings import check_choice, check_count, check_number
 from . import fitted as ft
 from .transformer import check_families
@@ -18,6 +19,7 @@ def check_settings(model: Any) -> None:
     check_families(model.families)
     for name in ("min_trees", "n_chains", "n_iter", "thin", "fit_on"):
         check_count(name, getattr(model, name))
+    check_ending(model)
     if model.n_components is not None:
         check_count("n_components", model.n_components)
     if model.burn_in is not None:

@@ -15,7 +15,7 @@ from ...inference import diagnostics
 from ...inference.chains import Trace
 from ...seeds import resolve_seed
 from ..model_file import plain, settings_text
-from ..sampled import Sampled, sample_chains
+from ..sampled import ENDING, Sampled, sample_chains
 from . import families as fm
 from . import fitted as ft
 from . import marginals as mg
@@ -35,7 +35,7 @@ Floats = NDArray[np.float64]
 Ints = NDArray[np.int64]
 
 #: Settings that a run has beside those of the model; a checkpoint does not depend on them.
-SETTINGS = ("n_iter", "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
+SETTINGS = (*ENDING, "burn_in", "thin", "n_chains", "n_jobs", "checkpoint", "random_state", "verbose")
 
 
 class PatternMixture(Sampled, ClusterMixin, MovedByHand):
@@ -66,8 +66,12 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
     n_chains, n_iter, thin : int, default 4, 20 and 1
         Number of chains that sample the posterior of the partition after the search, sweeps of each, and the step
         between draws that are kept.
+    until : {"n_iter", "settled"}, default "n_iter"
+        "settled" ends the chains before `n_iter` sweeps once they agree; docs/diagnostics.md has the rule.
+    max_time : float or None, default None
+        Seconds after which the chains end.  The number of draws then depends on the machine.
     burn_in : int or None, default None
-        Sweeps that are not kept; None is half of them.
+        Sweeps that are not kept; None is half of those that are run.
     fit_on : int, default 2000
         With more trees than this, the groups are found on so many trees drawn at random, and the others are assigned to
         them.
@@ -166,6 +170,8 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
         concentration: float | None = None,
         n_chains: int = 4,
         n_iter: int = 20,
+        until: Literal["settled", "n_iter"] = "n_iter",
+        max_time: float | None = None,
         burn_in: int | None = None,
         thin: int = 1,
         fit_on: int = 2000,
@@ -183,6 +189,8 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
         self.concentration = concentration
         self.n_chains = n_chains
         self.n_iter = n_iter
+        self.until = until
+        self.max_time = max_time
         self.burn_in = burn_in
         self.thin = thin
         self.fit_on = fit_on

@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....jit import inlined, jit
+from ....jit import bare, inlined, jit
 from .gaussian import add_outer, log_determinant, quadratic_form, take_outer
 
 SINGLE, FLAT, NESTED = 0, 1, 2  # priors: one sub-cluster a cluster; Eq. (7); the nested reading of Eq. (6)
@@ -179,7 +179,7 @@ def remove_datum(pool, hyper, t, x, n, vector):
     pool.log_det[r] = log_determinant(pool.chol, r)
 
 
-@jit
+@bare
 def settle(pool, hyper, r):
     """Bring places and constants of all sub-clusters of r, and of one nobody is in yet, up to date."""
     d = pool.total.shape[1]
@@ -203,7 +203,7 @@ def _swap(order, place, x, y):
     place[a], place[b] = y, x
 
 
-@jit
+@bare
 def open_sub(pool, t, r):
     """Take slot t of the free ones for a new sub-cluster of r, and slot r too if it is free."""
     if pool.cluster_at[r] >= pool.n_used[1]:
@@ -216,7 +216,7 @@ def open_sub(pool, t, r):
     clear_sub(pool, t)
 
 
-@jit
+@bare
 def close_sub(pool, t):
     """Give slot t back, and its cluster if that is empty."""
     r = pool.home[t]
@@ -232,10 +232,16 @@ def close_sub(pool, t):
 def build(x, subcluster, cluster, pool, hyper):
     """Fill the pool from scratch: datum n is in slot subcluster[n] (-1: nowhere), which belongs to cluster[slot]."""
     n_slots = pool.number.shape[0]
-    vector = np.empty(x.shape[1])
+    _build(x, (subcluster, cluster), pool, hyper, np.empty(x.shape[1]), np.zeros(n_slots, np.bool_))
+
+
+@bare
+def _build(x, seats, pool, hyper, vector, used):
+    """As `build`, with room that it makes."""
+    subcluster, cluster = seats
+    n_slots = pool.number.shape[0]
     pool.n_used[0] = 0
     pool.n_used[1] = 0
-    used = np.zeros(n_slots, np.bool_)
     for n in range(x.shape[0]):
         if subcluster[n] >= 0:
             used[subcluster[n]] = True

@@ -4,7 +4,7 @@ import math
 
 import numpy as np
 
-from ....jit import inlined, jit
+from ....jit import bare, inlined, jit
 from .gaussian import quadratic_form
 from .nested_gaussian import (
     FLAT,
@@ -50,7 +50,7 @@ def draw_index(rng, log_weight, n):
     return pick_index(log_weight, n, rng.random())
 
 
-@jit
+@bare
 def leave(pool, hyper, x, n, subcluster, vector):
     """Take a datum out of its sub-cluster, which closes if it was the last."""
     t = subcluster[n]
@@ -71,7 +71,7 @@ def leave(pool, hyper, x, n, subcluster, vector):
         settle(pool, hyper, r)
 
 
-@jit
+@bare
 def enter(pool, hyper, t, x, n, vector):
     """Put a datum into sub-cluster t, and bring its cluster up to date."""
     add_datum(pool, hyper, t, x, n, vector)
@@ -139,7 +139,7 @@ def weigh(pool, hyper, x, n, fresh, room_out):
     return many + 1
 
 
-@jit
+@bare
 def take_seat(pool, hyper, choice):
     """Slot of the choice among all sub-clusters, a new one of each cluster, and a new cluster; opened if it is new."""
     n_sub, n_cluster = pool.n_used[0], pool.n_used[1]
@@ -170,22 +170,29 @@ def prior_predictive(x, hyper):
     return out
 
 
+@bare
+def _sweep(rng, x, first, subcluster, given, room):
+    """As `sweep`, with room that it makes: (vector, (solution, weights), prior predictive of each datum)."""
+    pool, hyper = given
+    vector, scratch, fresh = room
+    last = pool.number.shape[0] - N_SCRATCH
+    for n in range(first, x.shape[0]):
+        leave(pool, hyper, x, n, subcluster, vector)
+        if pool.n_used[0] >= last:
+            return n
+        t = take_seat(pool, hyper, draw_index(rng, scratch[1], weigh(pool, hyper, x, n, fresh, scratch)))
+        enter(pool, hyper, t, x, n, vector)
+        subcluster[n] = t
+    return x.shape[0]
+
+
 @jit
 def sweep(rng, x, first, subcluster, pool, hyper):
     """Redraw the sub-cluster of data first, first + 1, ... given all others (Neal's Algorithm 3).
 
     Returns the number of data, or the datum for which there was no slot: the caller makes a larger pool and goes on.
     """
-    n_data, d = x.shape
+    d = x.shape[1]
     weight = np.empty(2 * pool.number.shape[0] + 1)
-    vector, room = np.empty(d), (np.empty(d), weight)
-    fresh = prior_predictive(x, hyper)
-    last = pool.number.shape[0] - N_SCRATCH
-    for n in range(first, n_data):
-        leave(pool, hyper, x, n, subcluster, vector)
-        if pool.n_used[0] >= last:
-            return n
-        t = take_seat(pool, hyper, draw_index(rng, weight, weigh(pool, hyper, x, n, fresh, room)))
-        enter(pool, hyper, t, x, n, vector)
-        subcluster[n] = t
-    return n_data
+    room = (np.empty(d), (np.empty(d), weight), prior_predictive(x, hyper))
+    return _sweep(rng, x, first, subcluster, (pool, hyper), room)

@@ -11,7 +11,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from ....jit import inlined, jit
+from ....jit import bare, inlined, jit
 from .nested_gaussian import (
     APART,
     FLAT,
@@ -58,17 +58,17 @@ def _log_marginal(pool, hyper, r):
     return value - 0.5 * d * math.log(pool.kappa[r] / hyper.kappa0)
 
 
-@jit
+@bare
 def _put(pool, hyper, t, x, n, vector):
     add_datum(pool, hyper, t, x, n, vector)
 
 
-@jit
+@bare
 def _take(pool, hyper, t, x, n, vector):
     remove_datum(pool, hyper, t, x, n, vector)
 
 
-@jit
+@bare
 def _log_weight(pool, hyper, t, x, n, solved):
     """log weight of datum n in sub-cluster t, up to a constant of the split."""
     price(pool, hyper, t)
@@ -108,10 +108,16 @@ def _allocate(rng, x, members, seats, pool, hyper):
     `seats` is (side, wanted); side[m] is 0 (not seated yet), 1 or 2.  With an entry of 1 or 2 in `wanted`, that is what
     is "drawn".
     """
-    side, wanted = seats
+    return _allocated(rng, x, (members, *seats), pool, hyper, (np.empty(x.shape[1]), np.empty(x.shape[1])))
+
+
+@bare
+def _allocated(rng, x, seats, pool, hyper, room):
+    """As `_allocate`, with room that it makes."""
+    members, side, wanted = seats
+    vector, solved = room
     one = pool.number.shape[0] - N_SCRATCH
     two = one + 1
-    vector, solved = np.empty(x.shape[1]), np.empty(x.shape[1])
     log_prob = 0.0
     for m in range(members.shape[0]):
         n = members[m]
@@ -129,7 +135,7 @@ def _allocate(rng, x, members, seats, pool, hyper):
     return log_prob
 
 
-@jit
+@bare
 def _log_gain(pool, hyper, kind, where, sizes, log_marginal_gain):
     """log joint of the split state over the merged one; `sizes` are those of the halves, `where` (cluster, is merged).
 
