@@ -16,7 +16,7 @@ import warnings
 from pathlib import Path
 
 import arbora as ab
-from benchmarks.corpora.packages import debian, npm, sdist, unpacked
+from benchmarks.corpora.packages import debian, npm, sdist, unpacked, wheel
 from benchmarks.corpora.programs import link_parser
 
 OPENING = str.maketrans("<[{>]}", "((()))")
@@ -129,7 +129,7 @@ SOURCES = [
     ("warc", sdist("pywb", "2.10.0"), "**/sample_archive/warcs/*.warc*", {}),
     ("sitemap", debian("mkdocs-doc", "1.4.2+dfsg-2"), "**/html/sitemap.xml", _copy_beside),
     ("sitemap", debian("python-djangorestframework-doc", "3.14.0-2+deb12u1"), "**/html/sitemap.xml.gz", _copy_beside),
-    ("swc", sdist("navis", "1.12.0"), "**/*.swc", {}),
+    ("swc", wheel("navis", "1.12.0"), "**/*.swc", {}),
     ("nexus", debian("r-cran-rncl", "0.8.7-1"), "**/nexusfiles/*.nex", {}),
     ("newick", debian("r-cran-rncl", "0.8.7-1"), "**/newick_good/*.tre", {}),
     ("dotbracket", sdist("ViennaRNA", "2.7.2"), _structures, {}),  # Rfam's Stockholm files, brackets rewritten

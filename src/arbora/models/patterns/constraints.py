@@ -104,6 +104,13 @@ def choose_trees(rng: np.random.Generator, n_trees: int, most: int, given: Given
     return np.sort(np.append(named, rng.choice(free, n_more, replace=False)))
 
 
+def classes_among(given: Given | None, chosen: Ints) -> tuple[Ints, Ints] | None:
+    """Places of the trees of known class among those chosen, and their classes; None if there are none."""
+    if given is None or not len(given.known_tree):
+        return None
+    return np.searchsorted(chosen, given.known_tree), given.known_class
+
+
 # ---- blocks ---------------------------------------------------------------------------------------------------------
 
 

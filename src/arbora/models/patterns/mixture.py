@@ -21,7 +21,16 @@ from . import fitted as ft
 from . import marginals as mg
 from . import search as se
 from .checking import check_fitted, check_settings
-from .constraints import Given, as_arrays, check_kept, check_number, choose_trees, make_blocks, read_constraints
+from .constraints import (
+    Given,
+    as_arrays,
+    check_kept,
+    check_number,
+    choose_trees,
+    classes_among,
+    make_blocks,
+    read_constraints,
+)
 from .fitted import Sums
 from .marginals import Corpus, PartitionPrior
 from .moves import MovedByHand, check_moves
@@ -240,7 +249,7 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
         with threadpool_limits(1):  # small matrices; and the order of sums must not depend on the machine
             rows = se.tfidf_rows(corpus)
             features = se.directions(rows, int(rng.integers(2**31 - 1)))
-            found = self._search(rng, corpus, rows)
+            found = self._search(rng, corpus, rows, classes_among(given, chosen))
             trace = self._sample(corpus, features, found, self._fingerprint(forest, given))
             self._keep(whole_corpus, found, chosen, forest)
             self._keep_constraints(given)
@@ -282,11 +291,14 @@ class PatternMixture(Sampled, ClusterMixin, MovedByHand):
             self.known_classes_ = list(given.classes)
             self.constraints_ = as_arrays(given, self.left_out_label_, self.fitted_trees_)
 
-    def _search(self, rng: np.random.Generator, corpus: Corpus, rows: Any) -> se.Found:
+    def _search(
+        self, rng: np.random.Generator, corpus: Corpus, rows: Any, classes: tuple[Ints, Ints] | None
+    ) -> se.Found:
         prior = PartitionPrior(self.prior, 1.0 if self.concentration is None else float(self.concentration))
         power = None if isinstance(self.power, str) else float(self.power)
         if self.n_components is not None:
-            return se.search_given(rng, corpus, rows, self.n_components, prior, 1.0 if power is None else power)
+            wanted = 1.0 if power is None else power
+            return se.search_given(rng, corpus, rows, self.n_components, prior, wanted, classes)
         return se.search(rng, corpus, rows, prior, power, self.concentration is None)
 
     def _sample(self, corpus: Corpus, features: Floats, found: se.Found, fingerprint: str) -> Trace:

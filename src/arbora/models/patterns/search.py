@@ -16,6 +16,7 @@ from . import marginals as mg
 from .communities import at_least, coarse_enough, neighbour_graph
 from .constraints import kept_to
 from .kernels.group_sweeps import Groups, Rows, Tables
+from .known_start import from_known, has_most
 from .marginals import Corpus, PartitionPrior
 from .sampler import merge, sweep
 
@@ -166,20 +167,36 @@ def settle(
 
 
 def search_given(
-    rng: np.random.Generator, corpus: Corpus, rows: Any, n_groups: int, prior: PartitionPrior, power: float
+    rng: np.random.Generator,
+    corpus: Corpus,
+    rows: Any,
+    n_groups: int,
+    prior: PartitionPrior,
+    power: float,
+    classes: tuple[Ints, Ints] | None = None,
 ) -> Found:
     """So many communities or more, moves between them, best merges down to the number, and moves; note.md, section 5.
 
-    Fewer groups only where fewer trees are distinct.
+    Fewer groups only where fewer trees are distinct.  With known `classes` (trees, and a number for each), groups found
+    so without them are one start of two; see `known_start`.
     """
     label = distinct_rows(corpus.rows)
+    if classes is not None and has_most(classes[1], n_groups) and n_groups <= label.max():
+        free = search_given(rng, corpus._replace(blocks=None), rows, n_groups, prior, power)
+        return _settled(rng, corpus, from_known(rows, free.label, *classes), n_groups, prior, power)
     if n_groups <= label.max():
         start = kept_to(corpus.blocks, at_least(neighbour_graph(rows), n_groups, rng))
         groups, tables = placed(rng, corpus, start, prior, power)
         merge(corpus, tables, groups, n_groups, always=True)
         label = mg.compact(groups.label)
-    label = kept_to(corpus.blocks, label, n_groups)
-    groups, tables = learnt(corpus, label, prior, power)
+    return _settled(rng, corpus, label, n_groups, prior, power)
+
+
+def _settled(
+    rng: np.random.Generator, corpus: Corpus, label: Ints, n_groups: int, prior: PartitionPrior, power: float
+) -> Found:
+    """Moves from groups near to those given that keep to the constraints."""
+    groups, tables = learnt(corpus, kept_to(corpus.blocks, label, n_groups), prior, power)
     groups, converged = settle(rng, corpus, tables, groups)
     return _found(corpus, tables, groups, prior, power, converged)
 
