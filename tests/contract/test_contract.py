@@ -28,7 +28,7 @@ ESTIMATORS = {
         2, "infer", max_states=4, structure=None, direction="down", max_iter=4, tol=0, n_init=1, random_state=0
     ),
     "sparse": lambda: ab.HiddenTreeMixture(2, 2, max_iter=4, tol=0, random_state=0, sparse_output=True),
-    "infinite": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=4, random_state=0),
+    "infinite": lambda: ab.InfiniteHiddenTreeMixture(2, n_iter=4, random_state=3),
     "infinite, em": lambda: ab.InfiniteHiddenTreeMixture(2, update="em", n_iter=4, random_state=0),
     "map": lambda: ab.TopographicMap(4, basis=3, n_init=2, max_iter=4, random_state=0),
     "slot": lambda: ab.HiddenTreeMixture(2, 2, absent="slot", structure=None, max_iter=4, tol=0, random_state=0),

@@ -177,7 +177,7 @@ def documents():
 @pytest.fixture(scope="module")
 def fitted(documents):
     known = documents[documents.target != documents.target[0]]
-    return ab.InfiniteHiddenTreeMixture(2, n_iter=10, n_chains=1, random_state=0).fit(known)
+    return ab.InfiniteHiddenTreeMixture(2, n_iter=10, n_chains=1, random_state=1).fit(known)
 
 
 @pytest.mark.compiled

@@ -14,6 +14,7 @@ from . import tree_model as tm
 from .dp_samplers import Partition, ProcessPrior, Seats, compact
 from .exact_gibbs import ExactGibbs
 from .kernels import split_bags
+from .kernels.bags import Bags
 from .passes import Batch
 from .state_gibbs import StateGibbs
 
@@ -93,12 +94,17 @@ class ConditionedGibbs(ExactGibbs):
         seats.n_active[0] += 1
         return chosen - len(active)
 
-    def _propose(self, rng: np.random.Generator, label: Ints, *given: Any) -> int:
+    def _propose(
+        self, rng: np.random.Generator, label: Ints, bags: Bags, groups: split_bags.GroupSums, *given: Any
+    ) -> int:
         before = label.copy()
-        kind = super()._propose(rng, label, *given)
+        kind = super()._propose(rng, label, bags, groups, *given)
         if kind == split_bags.REJECTED or self.keeps(label):
             return kind
         label[:] = before
+        again = split_bags.sum_groups(label, bags, given[0].table, len(groups.size))
+        for now, sums in zip(groups, again, strict=True):
+            now[:] = sums
         return int(split_bags.REJECTED)
 
 

@@ -17,6 +17,8 @@ from .kernels import seating, split_bags
 from .kernels.bags import Bags
 from .passes import Batch
 
+Floats = NDArray[np.float64]
+
 N_SCANS = 3  # restricted scans of a split proposal
 # Dirichlet parameters are learnt between these bounds: beyond them nothing changes but the arithmetic.
 LEAST, MOST = 1e-3, 1e3
@@ -60,9 +62,8 @@ class ExactGibbs(StochasticEM):
     def _refresh(self, rng: np.random.Generator, state: Partition) -> tuple[Partition, Mapping[str, float]]:
         """Hidden states given parameters; then, parameters integrated out, splits and merges; then parameters."""
         bags = self.bags.draw(rng, state.label, state.params)
-        label, info = self._split_merge(rng, state, bags)
-        n_groups = int(label.max()) + 1
-        cells = bg.counts_by_component(bags, label, n_groups, self.bags.layout.end)
+        label, cells, info = self._split_merge(rng, state, bags)
+        n_groups = len(cells)
         priors = state.priors
         if self.setting.hyperprior is not None:
             priors = draw_priors(rng, self.bags, priors, cells, self.setting.hyperprior)
@@ -71,20 +72,24 @@ class ExactGibbs(StochasticEM):
 
     def _split_merge(
         self, rng: np.random.Generator, state: Partition, bags: Bags
-    ) -> tuple[NDArray[np.int64], Mapping[str, float]]:
-        """Propose some splits and merges; groups keep the order of their numbers."""
-        label = state.label.copy()
-        table, layout = self.bags.table(state.priors), self.bags.layout
+    ) -> tuple[NDArray[np.int64], Floats, Mapping[str, float]]:
+        """Propose some splits and merges; groups keep the order of their numbers.  Their cells, for `Bags.counts`."""
+        label, n_tries = state.label.copy(), self.setting.n_split_merge
+        cells = split_bags.Cells(self.bags.table(state.priors), self.bags.layout)
+        groups = split_bags.sum_groups(label, bags, cells.table, int(label.max()) + 1 + n_tries + 2)
         effort = split_bags.Effort(np.log(state.concentration), N_SCANS)
         done = np.zeros(3)
-        for _ in range(self.setting.n_split_merge):
-            done[self._propose(rng, label, bags, table, layout, effort)] += 1
-        _, label = np.unique(label, return_inverse=True)
-        return label.astype(np.int64), {"n_splits": done[split_bags.SPLIT], "n_merges": done[split_bags.MERGED]}
+        for _ in range(n_tries):
+            done[self._propose(rng, label, bags, groups, cells, effort)] += 1
+        used, label = np.unique(label, return_inverse=True)
+        found = np.concatenate([groups.in_cell[used], groups.sums[used].reshape(len(used), -1)], axis=1)
+        return label.astype(np.int64), found, {"n_splits": done[split_bags.SPLIT], "n_merges": done[split_bags.MERGED]}
 
-    def _propose(self, rng: np.random.Generator, label: NDArray[np.int64], *given: Any) -> int:
-        """Propose a split or a merger, which changes the labels if it is accepted: what came of it."""
-        return int(split_bags.split_or_merge(rng, label, *given))
+    def _propose(
+        self, rng: np.random.Generator, label: NDArray[np.int64], bags: Bags, groups: split_bags.GroupSums, *given: Any
+    ) -> int:
+        """Propose a split or a merger, which changes labels and sums if it is accepted: what came of it."""
+        return int(split_bags.split_or_merge(rng, label, bags, groups, *given))
 
 
 def draw_priors(
